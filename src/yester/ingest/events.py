@@ -32,6 +32,7 @@ from yester.ingest.prepare import (
     shown_texts,
     skipped_tools,
 )
+from yester.ingest.transcripts import Ingest
 from yester.model import (
     Entry,
     Event,
@@ -84,8 +85,16 @@ class Events:
     clock: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:
-        self._options = Options(self.config.flag("thinking"), self.config.flag("subagents"))
-        self.projects = Projects(self.config.projects, refuses=self.rules.excludes)
+        self.use_settings(self.config, self.rules)
+
+    def use_settings(self, config: Config, rules: Rules) -> None:
+        self.config, self.rules = config, rules
+        self._options = Options(config.flag("thinking"), config.flag("subagents"))
+        self.projects = Projects(config.projects, refuses=rules.excludes)
+
+    def open_ingest(self, before_storing: Callable[[], None]) -> Ingest:
+        """The way in for the transcripts that events name."""
+        return Ingest(self.store, self.projects, self._options, self.rules, before_storing)
 
     def read_event(self, spooled: Spooled) -> tuple[HookEvent, dict[str, Any]]:
         """Raises SourceError for a payload that is no JSON object."""

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Container, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,7 +42,7 @@ from yester.worker.process import Log
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
-    from yester.worker.threads import Embedding
+    from yester.worker.threads import Background
 
 ASKING = frozenset(EVENTS.values())
 _EVENT_NAMES = {what: name for name, what in EVENTS.items()}
@@ -104,21 +105,20 @@ class Delivery:
 
 
 class Answers:
-    """Give it the settings with `use` before anything is asked; `close` it at the end."""
+    """`close` it at the end."""
 
-    def __init__(self, home: Path, spool: Spool, store: Store, log: Log) -> None:
+    def __init__(
+        self, home: Path, spool: Spool, events: Events, background: Background, log: Log
+    ) -> None:
         self._spool = spool
-        self._store = store
-        self._log = log
+        self._store = events.store
+        self._events, self._background = events, background
         self._recent: OrderedDict[str, HookEvent] = OrderedDict()
         self._arrived: list[Delivery] = []  # and still to be written down
         self._starts: set[str] = set()  # whose block is on its way, or has arrived
         self._took: list[Answered] = []  # after how many ms hooks were answered
         self._surroundings = Surroundings(log)
-        self.memory = WorkerMemory(home, store, self._surroundings, _AT_PROMPT)
-
-    def use_settings(self, config: Config, intake: Events) -> None:
-        self.memory.settings, self._intake = config, intake
+        self._memory = WorkerMemory(home, events, background, self._surroundings)
 
     def close(self) -> None:
         self._surroundings.close()
@@ -163,7 +163,7 @@ class Answers:
     def _read_spooled(self, path: Path) -> tuple[Spooled, HookEvent] | None:
         with suppress(OSError, ValueError, NewerFormat, SourceError):
             spooled = read_event(path)
-            return spooled, self._intake.read_event(spooled)[0]
+            return spooled, self._events.read_event(spooled)[0]
         return None
 
     def answer_hook(self, id_: str, event: HookEvent) -> Delivery:
@@ -187,10 +187,9 @@ class Answers:
             self._starts.discard(delivery.start)
 
     def _make_delivery(self, id_: str, event: HookEvent) -> Delivery:
-        if self._intake.refusal(event):
+        if self._events.refusal(event):
             return Delivery(id_, event)
-        if self.memory.embedding is not None:
-            self.memory.embedding.load_soon()
+        self._background.embedding.load_soon()
         start = self._start_to_give(id_, event)
         block = fitting = _NOTHING
         if start is not None:
@@ -199,7 +198,7 @@ class Answers:
             fitting = self._event_context(event, block)
         self._surroundings.look_again(event.cwd)
         shows = find_agent(event.agent).shows_messages and not event.actor
-        shows = shows and self.memory.config.flag("announce")
+        shows = shows and self._memory.config.flag("announce")
         news = self._find_news(event) if shows else []
         given = describe_given(block, fitting) if shows else ""
         message = "\n".join(filter(None, (*(text for _, text in news), given)))
@@ -231,7 +230,7 @@ class Answers:
         """The start whose block is to be given now. What a sub-agent is told only it reads."""
         if event.what not in ("start", "prompt", "read") or event.actor or not event.session:
             return None
-        session = self._intake.session_of(event)
+        session = self._events.session_of(event)
         owed = self._store.entries(OwedStart, {"session": session.id}) if session.id else []
         known = next((one for one in owed if one.event not in self._starts), None)
         if event.what == "start":
@@ -251,16 +250,16 @@ class Answers:
             if (start.session, start.agent) != (event.session, event.agent):
                 continue
             settled = path.name in self._starts or self._store.entries(Event, {"id": path.name})
-            if settled or spooled.off or self._intake.refusal(start):
+            if settled or spooled.off or self._events.refusal(start):
                 return None
             return OwedStart(path.name, start.source, start.epoch)
         return None
 
     def answer_recall(self, text: str, root: str) -> bytes | None:
         """For the command line, which would have to load the model first."""
-        memory = self.memory
-        if memory.embedding is not None and memory.search_embedder is None:
-            memory.embedding.load_soon()
+        memory = self._memory
+        if memory.search_embedder is None and memory.config["embedder"] != "none":
+            self._background.embedding.load_soon()
             if has_vectors(self._store):
                 return None  # not loaded yet: the command does it itself
         try:
@@ -274,13 +273,12 @@ class Answers:
     def print_recall(self, words: Sequence[str], cwd: str) -> bytes | None:
         """What `yester recall WORDS` prints in this folder. None: the command does it itself, as it
         must where something is to be said besides."""
-        own = self.memory
-        if own.search_embedder is None or own.config.warnings:
+        if self._memory.search_embedder is None or self._memory.config.warnings:
             return None
         from yester.faces.cli.recall import print_recall
 
-        memory = WorkerMemory(own.home, self._store, self._surroundings, _ASKED, cwd)
-        memory.settings, memory.embedding = own.settings, own.embedding
+        memory = copy(self._memory)
+        memory.cwd, memory.patience = cwd, _ASKED
         return print_recall(memory, words)
 
     def write_ledger(self, left: Container[str]) -> None:
@@ -323,12 +321,12 @@ class Answers:
         request = replace(self._make_request(event), event=_START, source=start.source)
         if event.what != "start":
             request = replace(request, now=start.epoch, budget=_LATE_START)
-        return build_context(self.memory, request)
+        return build_context(self._memory, request)
 
     def _event_context(self, event: HookEvent, block: Context) -> Context:
         """What is given for an event; `block`: what the same answer brings besides."""
         request = self._make_request(event)
-        session = self._intake.session_of(event)
+        session = self._events.session_of(event)
         shown = []
         if session.id and event.what in ("prompt", "read"):
             shown = self._store.entries(Injection, {"session": session.id})
@@ -340,10 +338,10 @@ class Answers:
         )
         if block.text:
             request = replace(request, units=MOST_UNITS - count_units(block.text) - 1)
-        return build_context(self.memory, request)
+        return build_context(self._memory, request)
 
     def _make_request(self, event: HookEvent) -> ContextRequest:
-        project = self._intake.projects.by_key(self._intake.session_of(event).project)
+        project = self._events.projects.by_key(self._events.session_of(event).project)
         return ContextRequest(
             _EVENT_NAMES[event.what], event.cwd, event.prompt, event.file, project=project,
             session=event.session, source=event.source, variables=event.hints,
@@ -409,34 +407,33 @@ class WorkerMemory(Memory):
     seconds. It belongs to the worker: do not close it."""
 
     def __init__(
-        self, home: Path, store: Store, surroundings: Surroundings, patience: float, cwd: str = ""
+        self, home: Path, events: Events, background: Background, surroundings: Surroundings
     ) -> None:
-        super().__init__(home, {}, cwd=cwd, who="worker", ask_worker=None)
-        self._worker_store, self._surroundings, self._patience = store, surroundings, patience
-        self.settings: Config | None = None
-        self.embedding: Embedding | None = None
+        super().__init__(home, {}, who="worker", ask_worker=None)
+        self._events, self._background = events, background
+        self._surroundings, self.patience = surroundings, _AT_PROMPT
 
     @property
     def store(self) -> Store:
-        return self._worker_store
+        return self._events.store
 
     @property
     def reading(self) -> Store:
-        return self._worker_store
+        return self._events.store
 
     @property
     def config(self) -> Config:
-        return self.settings or super().config
+        return self._events.config
 
     @property
     def search_embedder(self) -> Embedder | None:
         """The model, once it is loaded."""
-        return self.embedding.embedder if self.embedding is not None else None
+        return self._background.embedding.embedder
 
     def git_signals(self, folder: str, wait: bool = True) -> git.Signals:
         if not wait:
             return self._surroundings.last_signals(folder)
-        return self._surroundings.current_signals(folder, max(self._patience, _AT_START))
+        return self._surroundings.current_signals(folder, max(self.patience, _AT_START))
 
     def judge_staleness(self, root: str) -> Fates:
-        return partial(self._surroundings.judge_files, root, patience=self._patience)
+        return partial(self._surroundings.judge_files, root, patience=self.patience)

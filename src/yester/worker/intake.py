@@ -12,17 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
 from yester.agents.hooks import READ_TRANSCRIPT_AFTER, HookEvent
-from yester.capture.rules import Rules
 from yester.capture.spool import ENDED_WORKER, NewerFormat, Spool, Spooled, read_event
-from yester.config import Config
 from yester.errors import StoreError
 from yester.ingest.events import Events
-from yester.ingest.transcripts import Ingest
 from yester.model import Source
-from yester.store.contract import Store
 from yester.worker.answers import Answers
 from yester.worker.process import Log
 from yester.worker.watchdog import TWICE, Marks, Piece, Watchdog
@@ -41,13 +36,12 @@ class _Due:
 
 
 class Intake:
-    """Give it the settings with `use_settings` before anything is taken in. `stored` is called when
-    something was."""
+    """`stored` is called when something was taken in."""
 
     def __init__(
         self,
         spool: Spool,
-        store: Store,
+        taker: Events,
         log: Log,
         watchdog: Watchdog,
         marks: Marks,
@@ -55,7 +49,7 @@ class Intake:
         stored: Callable[[], None],
         clock: Callable[[], float],
     ) -> None:
-        self._spool, self._store, self._log = spool, store, log
+        self._spool, self._taker, self._log = spool, taker, log
         self._watchdog, self._marks = watchdog, marks
         self._answers, self._stored, self._clock = answers, stored, clock
         self.more = True  # may the spool hold something?
@@ -67,11 +61,6 @@ class Intake:
         self._due: dict[Path, _Due] = {}  # transcripts to be read
         self._reading: Iterator[None] | None = None
         self._opened = Path()  # the transcript it goes through
-
-    def use_settings(self, config: Config, rules: Rules) -> None:
-        self._config, self._rules = config, rules
-        self.taker = Events(self._store, config, rules)
-        self._answers.use_settings(config, self.taker)
 
     @property
     def at_work(self) -> bool:
@@ -146,7 +135,7 @@ class Intake:
     def _store_batch(self, batch: list[tuple[Path, Spooled]]) -> None:
         self._marks.begin(*(_event_piece(path) for path, _ in batch))
         try:
-            taken = self.taker.take_batch([spooled for _, spooled in batch], self._marks.rest)
+            taken = self._taker.take_batch([spooled for _, spooled in batch], self._marks.rest)
         except (StoreError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 -- one event's fault must not keep the others out
@@ -234,7 +223,7 @@ class Intake:
         """A transcript from where the store has it: who has come further was not stopped by it."""
         try:
             size = path.stat().st_size
-            known = next(iter(self._store.entries(Source, {"path": str(path)})), None)
+            known = next(iter(self._taker.store.entries(Source, {"path": str(path)})), None)
         except (OSError, ValueError):  # no file, or a name that is none
             return Piece("transcript", str(path))
         reached = known.offset + known.line if known else 0  # some readers count only one of them
@@ -261,17 +250,14 @@ class Intake:
 
     def _read_transcript(self, path: Path, told: HookEvent) -> Iterator[None]:
         agent = AGENTS.get(told.agent)
-        if agent is None or self.taker.refusal(told) or not os.path.isfile(path):  # noqa: PTH113
+        if agent is None or self._taker.refusal(told) or not os.path.isfile(path):  # noqa: PTH113
             return  # (Path.is_file() raises where a folder is closed to us)
-        options = Options(self._config.flag("thinking"), self._config.flag("subagents"))
-        ingest = Ingest(
-            self._store, self.taker.projects, options, self._rules, before_storing=self._marks.rest
-        )
+        ingest = self._taker.open_ingest(self._marks.rest)
         for _ in ingest.read_slices(agent, path):
             yield
         ingest.flush()
         self._marks.rest()
-        self.taker.find_prompts(told.session, told.agent)
+        self._taker.find_prompts(told.session, told.agent)
         self._stored()
         if ingest.report.failed:
             self._log.say(f"a transcript of {told.agent} could not be read")

@@ -18,7 +18,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -82,25 +81,15 @@ def seat_holder(home: Path, name: str = WORKER) -> int:
 def signal_holder(home: Path, pid: int, number: int, name: str = WORKER) -> bool:
     """A signal to the process that has the seat; False, and none is sent, where that is not `pid`.
 
-    The lock's file names its holder a moment late, and on a full disk not at all; and a pid may be
-    another process's by the time it is used. So the process is held by a handle first."""
-    handle = -1
-    if sys.platform == "linux":
-        with suppress(OSError):  # not on this kernel, or it has ended
-            handle = os.pidfd_open(pid)
+    The lock's file names its holder a moment late, and on a full disk not at all, so the process
+    must have that file open."""
+    if seat_holder(home, name) != pid or not _has_file_open(pid, home / "run" / name):
+        return False
     try:
-        if seat_holder(home, name) != pid or not _has_file_open(pid, home / "run" / name):
-            return False
-        if sys.platform == "linux" and handle >= 0:
-            signal.pidfd_send_signal(handle, number)
-        else:
-            os.kill(pid, number)
+        os.kill(pid, number)
         return True
     except ProcessLookupError:
         return False
-    finally:
-        if handle >= 0:
-            os.close(handle)
 
 
 def _has_file_open(pid: int, path: Path) -> bool:
@@ -208,11 +197,9 @@ class Log:
 
     def say(self, text: str) -> None:
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._clock()))
-        try:
+        with suppress(OSError):  # a full disk must not stop the worker
             self._rotate()
             append_text(self._path, f"{moment} {text}\n")
-        except OSError:
-            pass  # a full disk must not stop the worker
 
     def say_failure(self, what: str, error: BaseException) -> None:
         places = " < ".join(
@@ -237,11 +224,10 @@ class Log:
     def _rotate(self) -> None:
         if not self._path.exists() or self._path.stat().st_size < LARGEST_LOG:
             return
-        for number in range(LOGS_KEPT - 1, 0, -1):
-            older = self._path.with_name(f"{self._path.name}.{number}")
-            if older.exists():
-                older.replace(self._path.with_name(f"{self._path.name}.{number + 1}"))
-        self._path.replace(self._path.with_name(f"{self._path.name}.1"))
+        older = [self._path.with_name(f"{self._path.name}.{n}") for n in range(LOGS_KEPT, 0, -1)]
+        for path, place in zip([*older[1:], self._path], older, strict=True):
+            with suppress(FileNotFoundError):
+                path.replace(place)
 
 
 # --- versions ------------------------------------------------------------------------------------
