@@ -22,7 +22,6 @@ from yester.capture.spool import Spooled
 from yester.config import Config
 from yester.errors import SourceError
 from yester.ingest.prepare import (
-    Shown,
     batch_window,
     is_beginning,
     is_own_answer,
@@ -50,7 +49,7 @@ from yester.project import EXCLUDED, Projects
 from yester.redact import redact
 from yester.store.contract import Store
 
-_SAME_TIME = 10 * 60_000  # ms between a hook and the record of the same thing in the transcript
+SAME_TIME = 10 * 60_000  # ms between a hook and the record of the same thing in the transcript
 
 
 @dataclass(slots=True)
@@ -225,7 +224,7 @@ class Events:
                 if known := self._find_known(entry.item, one.session, one.told.epoch):
                     one.items.append(known)
                 else:
-                    shown = partial(self._find_shown, one.session)
+                    shown = partial(shown_texts, self.store, one.session, entry.item.session)
                     entries.append((one, mark_echo(entry, shown)))
         self.store.put([entry for _, entry in entries])
         for one, entry in entries:
@@ -242,14 +241,7 @@ class Events:
                 return 0 if is_beginning(old, item) and item.role == "tool" else old.id
         if item.role == "tool" or not session:
             return 0
-        text = item.body.strip()
-        return find_said(
-            self.store, session, item.kind, item.actor, text, epoch - _SAME_TIME,
-            epoch + _SAME_TIME,
-        )  # fmt: skip
-
-    def _find_shown(self, session: int, item: Item) -> list[Shown]:
-        return shown_texts(self.store, session, item.session)
+        return find_said(self.store, session, item, epoch)
 
     def _put_events(self, new: Sequence[_Judged]) -> None:
         rows = []
@@ -337,25 +329,23 @@ class Events:
 ENDS = {"stop": "done", "stop failure": "failed", "interrupt": "interrupted"}
 
 
-def find_said(
-    store: Store, session: int, kind: str, actor: str, text: str, since: int, until: int
-) -> int:
-    """The item of this session and actor with exactly this text, white space aside, that no event
-    has told yet; the one nearest to the middle of this time, or 0."""
-    around = Filters(kinds=(kind,), since=since, until=until + 1, session_id=session)
-    end = actor.rpartition(":")[2]
+def find_said(store: Store, session: int, item: Item, epoch: int) -> int:
+    """What somebody has said in this session in exactly the words of the item, white space aside,
+    and no event has told yet; the one nearest to this time, or 0."""
+    since, until = epoch - SAME_TIME, epoch + SAME_TIME + 1
+    around = Filters(kinds=(item.kind,), since=since, until=until, session_id=session)
+    text, end = item.body.strip(), item.actor.rpartition(":")[2]
     alike = [
-        item
-        for item in store.select(around, Paging(statuses=()))
-        if item.body.strip(" \t\n\r") == text
-        and (item.actor.endswith(end) if end else not item.actor)
+        old
+        for old in store.select(around, Paging(statuses=()))
+        if old.body.strip(" \t\n\r") == text and (old.actor.endswith(end) if end else not old.actor)
     ]
     if not alike:
         return 0
     turns = [turn.id for turn in store.entries(Turn, {"session": session})]
     told = {event.item for event in store.entries(Event, {"turn": turns})}
-    free = [item for item in alike if item.id not in told]
-    nearest = min(free, key=lambda item: abs(2 * item.epoch - since - until), default=None)
+    free = [old for old in alike if old.id not in told]
+    nearest = min(free, key=lambda old: abs(old.epoch - epoch), default=None)
     return nearest.id if nearest else 0
 
 

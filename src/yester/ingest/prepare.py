@@ -247,11 +247,11 @@ def is_repeated(text: str, shown: Iterable[Shown], epoch: int | None = None) -> 
     return sum(map(len, said)) >= _FEWEST and said <= frozenset().union(*known)
 
 
-def mark_echo(entry: Entry, find_shown: Callable[[Item], Iterable[Shown]]) -> Entry:
+def mark_echo(entry: Entry, find_shown: Callable[[], Iterable[Shown]]) -> Entry:
     """The same as an echo, which is kept and in no index, if the agent only says again what it was
     shown in the session."""
     item = entry.item
-    if not can_be_echo(item) or not is_repeated(item.body, find_shown(item), item.epoch):
+    if not can_be_echo(item) or not is_repeated(item.body, find_shown(), item.epoch):
         return entry
     item = replace(item, status=ECHO)
     return replace(entry, item=item, hash=content_hash(item))
