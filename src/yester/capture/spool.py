@@ -177,16 +177,12 @@ def event_age(path: Path, now: float) -> float:
 
 def open_spool(home: Path, environ: Mapping[str, str]) -> Spool:
     """The spools of a home, wherever its hooks may have found room."""
-    return Spool(home, trusted_runtime(environ, os.getuid()), is_usual(home, environ))
+    return Spool(home, trusted_runtime(environ), is_usual(home, environ))
 
 
-def trusted_runtime(environ: Mapping[str, str], uid: int) -> Path | None:
+def trusted_runtime(environ: Mapping[str, str]) -> Path | None:
     """$XDG_RUNTIME_DIR where it is this user's alone, else the usual place of it."""
-    for text in (environ.get("XDG_RUNTIME_DIR", ""), f"/run/user/{uid}"):
-        try:
-            found = Path(text).stat() if text else None
-        except OSError:
-            continue
-        if found and found.st_uid == uid and not found.st_mode & 0o077:
+    for text in (environ.get("XDG_RUNTIME_DIR", ""), f"/run/user/{os.getuid()}"):
+        if not ask.explain_refusal(os.fsencode(text), set()):
             return Path(text)
     return None

@@ -66,9 +66,9 @@ class Intake:
         """Is there something to do at once?"""
         return self.more or self._opened is not None
 
-    def next_due(self) -> float | None:
+    def next_due(self) -> float:
         """When the next transcript is to be read."""
-        return min((due.when for due in self._due.values()), default=None)
+        return min((due.when for due in self._due.values()), default=float("inf"))
 
     def make_all_due(self) -> bool:
         """Let everything be due now; is there anything?"""

@@ -138,14 +138,20 @@ def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
     }
     if environ.get("YESTER_EMBEDDER") == "none":
         clean["YESTER_EMBEDDER"] = "none"
-    if runtime := trusted_runtime(environ, os.getuid()):
+    if runtime := trusted_runtime(environ):
         clean["XDG_RUNTIME_DIR"] = str(runtime)
     return clean
 
 
-def start_detached(words: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """A process of ours that outlives us."""
-    return subprocess.Popen(  # noqa: S603 -- our own interpreter and module
+def start_process(
+    words: Sequence[str],
+    environ: Mapping[str, str],
+    answers: Callable[[], T | None],
+    patience: float,
+) -> T | None:
+    """Start one that outlives us and wait until it `answers`, with what it does; None where it
+    fails or takes too long. One that ends well has found another, which is to answer."""
+    process = subprocess.Popen(  # noqa: S603 -- our own interpreter and module
         words,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -155,17 +161,6 @@ def start_detached(words: Sequence[str], environ: Mapping[str, str]) -> subproce
         start_new_session=True,
         umask=0o077,
     )
-
-
-def start_process(
-    words: Sequence[str],
-    environ: Mapping[str, str],
-    answers: Callable[[], T | None],
-    patience: float,
-) -> T | None:
-    """Start one and wait until it `answers`, with what it does; None where it fails or takes too
-    long. One that ends well has found another, which is to answer."""
-    process = start_detached(words, environ)
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         if answer := answers():

@@ -78,12 +78,9 @@ class Door:
         # A socket's name must be short, the folder's need not be: bind from inside the folder.
         os.chdir(run)
         Path("worker.sock").unlink(missing_ok=True)
-        mask = os.umask(0o177)
-        try:
-            self._socket.bind("worker.sock")
-        finally:
-            os.umask(mask)
+        self._socket.bind("worker.sock")
         self._path = run / "worker.sock"
+        self._path.chmod(0o600)  # nobody listens yet, and the folder is closed to others
         self._inode = self._path.stat().st_ino
         with suppress(OSError):  # no room; it stands there from the last time
             replace_file(run / "sock", f"{self._path}\n")

@@ -12,6 +12,7 @@ import selectors
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -25,7 +26,7 @@ from yester.ingest.events import Events
 from yester.ingest.projects import describe_joins, join_next
 from yester.ingest.transcripts import rebuild_if_stale
 from yester.operate.backups import open_safely
-from yester.worker.answers import Answers
+from yester.worker.answers import Answers, Delivery
 from yester.worker.intake import Intake
 from yester.worker.jobs import Archiving, Distilling, Step, current_ms
 from yester.worker.process import Log, installed_version, version_numbers
@@ -204,8 +205,7 @@ class Worker:
             return min(self.resting - now, TICK)
         if self._intake.at_work or self._jobs_wait:
             return 0.0
-        due = self._intake.next_due()
-        return max(0.0, min(TICK, self._idle, TICK if due is None else due - now))
+        return max(0.0, min(TICK, self._idle, self._intake.next_due() - now))
 
     def _look_around(self) -> None:
         now = self._clock()
@@ -324,21 +324,19 @@ class Worker:
 
     def _answer_hook(self, id_: str) -> Reply:
         self._intake.more = True  # a hook that asks does not poke: its event lies in the spool
-        delivery = None
         with self._log.survive("answering", raises=()):  # the agent goes on without us
             self._refresh_settings()
             event = self._answers.find_event(id_)
-            if event is not None and event.what == "start":
-                self._look_for_new_version()
-            delivery = self._answers.answer_hook(id_, event) if event is not None else None
-        if delivery is None:
-            return Reply(b"")
+            if event is not None:
+                if event.what == "start":
+                    self._look_for_new_version()
+                delivery = self._answers.answer_hook(id_, event)
+                return Reply(delivery.body, partial(self._settle_delivery, delivery))
+        return Reply(b"")
 
-        def settle(arrived: bool) -> None:
-            self._answers.settle_delivery(delivery, arrived)
-            self._intake.more = True  # it is to be written down
-
-        return Reply(delivery.body, settle)
+    def _settle_delivery(self, delivery: Delivery, arrived: bool) -> None:
+        self._answers.settle_delivery(delivery, arrived)
+        self._intake.more = True  # it is to be written down
 
 
 def _mark_no_gap(path: Path) -> None:
