@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Container, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ import msgspec
 from yester import __version__, git
 from yester.agents.descriptors import find_agent
 from yester.agents.hooks import TRIAL, HookEvent
-from yester.capture.spool import NewerFormat, Spool, Spooled, peek_event, read_event
+from yester.capture.spool import NewerFormat, Spool, peek_event, read_event
 from yester.clock import DAY
 from yester.config import Config
 from yester.context.block import Context, Shown, join_contexts
@@ -117,11 +117,10 @@ class Answers:
         self._arrived: list[Delivery] = []  # and still to be written down
         self._starts: set[str] = set()  # whose block is on its way, or has arrived
         self._took: list[Answered] = []  # after how many ms hooks were answered
-        self._surroundings = Surroundings(log)
-        self._memory = WorkerMemory(home, events, background, self._surroundings)
+        self._memory = WorkerMemory(home, events, background, log)
 
     def close(self) -> None:
-        self._surroundings.close()
+        self._memory.stop_looking()
         if self._took:
             with suppress(StoreError, OSError), self._store.transaction("ledger"):
                 self._store.append(self._took)
@@ -157,13 +156,11 @@ class Answers:
         if id_ in self._recent:
             return self._recent[id_]
         path = self._spool.find_event(id_)
-        found = self._read_spooled(path) if path is not None else None
-        return None if found is None else found[1]
+        return None if path is None else self._read_spooled(path)
 
-    def _read_spooled(self, path: Path) -> tuple[Spooled, HookEvent] | None:
+    def _read_spooled(self, path: Path) -> HookEvent | None:
         with suppress(OSError, ValueError, NewerFormat, SourceError):
-            spooled = read_event(path)
-            return spooled, self._events.read_event(spooled)[0]
+            return self._events.read_event(read_event(path))[0]
         return None
 
     def answer_hook(self, id_: str, event: HookEvent) -> Delivery:
@@ -196,7 +193,7 @@ class Answers:
             block = self._start_block(event, start)
         if event.what != "start":
             fitting = self._event_context(event, block)
-        self._surroundings.look_again(event.cwd)
+        self._memory.look_again(event.cwd)
         shows = find_agent(event.agent).shows_messages and not event.actor
         shows = shows and self._memory.config.flag("announce")
         news = self._find_news(event) if shows else []
@@ -243,21 +240,18 @@ class Answers:
         """A start of the same session that has not been taken in: nobody was there, or too busy."""
         before = [path for path in self._spool.list_waiting() if path.name < id_]
         for path in reversed(before[-_LOOKED_THROUGH:]):
-            found = self._read_spooled(path) if peek_event(path)[1] == _START else None
-            if found is None:
-                continue
-            spooled, start = found
-            if (start.session, start.agent) != (event.session, event.agent):
+            start = self._read_spooled(path) if peek_event(path)[1] == _START else None
+            if start is None or (start.session, start.agent) != (event.session, event.agent):
                 continue
             settled = path.name in self._starts or self._store.entries(Event, {"id": path.name})
-            if settled or spooled.off or self._events.refusal(start):
+            if settled or start.hints.get("off") or self._events.refusal(start):
                 return None
             return OwedStart(path.name, start.source, start.epoch)
         return None
 
     def answer_recall(self, text: str, root: str) -> bytes | None:
         """For the command line, which would have to load the model first."""
-        memory = self._memory
+        memory = self._patient_memory()
         if memory.search_embedder is None and memory.config["embedder"] != "none":
             self._background.embedding.load_soon()
             if has_vectors(self._store):
@@ -266,20 +260,25 @@ class Answers:
             asked = msgspec.json.decode(text, type=Asked)
         except msgspec.MsgspecError:
             return None
-        fates = partial(self._surroundings.judge_files, root, patience=_ASKED) if root else None
+        fates = memory.judge_staleness(root) if root else None
         found = answer_question(self._store, asked, memory.weights, memory.search_embedder, fates)
         return msgspec.json.encode(found)
 
     def print_recall(self, words: Sequence[str], cwd: str) -> bytes | None:
         """What `yester recall WORDS` prints in this folder. None: the command does it itself, as it
         must where something is to be said besides."""
-        if self._memory.search_embedder is None or self._memory.config.warnings:
+        memory = self._patient_memory(cwd)
+        if memory.search_embedder is None or memory.config.warnings:
             return None
         from yester.faces.cli.recall import print_recall
 
+        return print_recall(memory, words)
+
+    def _patient_memory(self, cwd: str = "") -> WorkerMemory:
+        """The same for a person who has asked, in this folder."""
         memory = copy(self._memory)
         memory.cwd, memory.patience = cwd, _ASKED
-        return print_recall(memory, words)
+        return memory
 
     def write_ledger(self, left: Container[str]) -> None:
         """The ledger of what was shown; written after the event, since only then the session is
@@ -348,70 +347,19 @@ class Answers:
         )  # fmt: skip
 
 
-class Surroundings:
-    """What git says about the work in a folder, asked in the background: a hook does not wait for
-    it, or not for long. What was seen last is used, and looked at again for the next time."""
+class WorkerMemory(Memory):
+    """The worker's own store, settings and model. Git is asked in the background: a hook does not
+    wait for it, or not longer than `patience` seconds. What it said last is used, and it is asked
+    again for the next time. This belongs to the worker: do not close it."""
 
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self._known: dict[str, git.Signals] = {}  # the one looked at last at the end
+    def __init__(self, home: Path, events: Events, background: Background, log: Log) -> None:
+        super().__init__(home, {}, who="worker", ask_worker=None)
+        self._events, self._background, self._log = events, background, log
+        self.patience = _AT_PROMPT
+        self._signals: dict[str, git.Signals] = {}  # of the folder looked at last at the end
         self._looks: dict[str, Future[None]] = {}  # those that are not over
         self._thread = ThreadPoolExecutor(1, "git")
         self._facts = GitFacts()
-
-    def current_signals(self, folder: str, patience: float) -> git.Signals:
-        """What it looks like, where that is known within `patience` seconds, else looked like."""
-        wait([self.look_again(folder)], patience)
-        return self.last_signals(folder)
-
-    def last_signals(self, folder: str) -> git.Signals:
-        """What it looked like last."""
-        return self._known.get(folder, git.Signals())
-
-    def look_again(self, folder: str) -> Future[None]:
-        """For the next time. Not while an answer is made: git and Python would slow it down."""
-        self._looks = {key: look for key, look in self._looks.items() if not look.done()}
-        if folder not in self._looks:
-            self._looks[folder] = self._thread.submit(self._look, folder)
-        return self._looks[folder]
-
-    def judge_files(
-        self, folder: str, works: Sequence[Work], patience: float
-    ) -> Mapping[int, Staleness]:
-        """What has become of these items' files, as far as it is known or quickly found out."""
-        with self._log.survive("asking git"):
-            facts = self._facts.gather_facts(folder, works, time.monotonic() + patience)
-            return judge_staleness(works, facts)
-        return {}
-
-    def close(self) -> None:
-        self._thread.shutdown(cancel_futures=True)
-
-    def _look(self, folder: str) -> None:
-        found = git.Signals()
-        with self._log.survive("asking git"):
-            found = git.collect_signals(folder, time.monotonic() + _LOOKING)
-        known = [(key, value) for key, value in self._known.items() if key != folder]
-        # At once: the worker's thread reads it.
-        self._known = {**dict(known[1 - _FOLDERS :]), folder: found}
-        if found.head and found.recent:
-            # The history, before a hook needs it to judge what it found.
-            since = int(time.time() * 1000) - _BACK
-            self._thread.submit(
-                self.judge_files, folder, [Work(0, since, found.recent[:1])], _LOOKING
-            )
-
-
-class WorkerMemory(Memory):
-    """The worker's own store, settings and model; and git, as far as it answers in `patience`
-    seconds. It belongs to the worker: do not close it."""
-
-    def __init__(
-        self, home: Path, events: Events, background: Background, surroundings: Surroundings
-    ) -> None:
-        super().__init__(home, {}, who="worker", ask_worker=None)
-        self._events, self._background = events, background
-        self._surroundings, self.patience = surroundings, _AT_PROMPT
 
     @property
     def store(self) -> Store:
@@ -431,9 +379,43 @@ class WorkerMemory(Memory):
         return self._background.embedding.embedder
 
     def git_signals(self, folder: str, wait: bool = True) -> git.Signals:
-        if not wait:
-            return self._surroundings.last_signals(folder)
-        return self._surroundings.current_signals(folder, max(self.patience, _AT_START))
+        """What a folder looks like, where that is known soon enough, else looked like last."""
+        if wait:
+            with suppress(TimeoutError):
+                self.look_again(folder).result(max(self.patience, _AT_START))
+        return self._signals.get(folder, git.Signals())
 
     def judge_staleness(self, root: str) -> Fates:
-        return partial(self._surroundings.judge_files, root, patience=self.patience)
+        return partial(self._judge_files, root, self.patience)
+
+    def look_again(self, folder: str) -> Future[None]:
+        """For the next time. Not while an answer is made: git and Python would slow it down."""
+        self._looks = {key: look for key, look in self._looks.items() if not look.done()}
+        if folder not in self._looks:
+            self._looks[folder] = self._thread.submit(self._look, folder)
+        return self._looks[folder]
+
+    def stop_looking(self) -> None:
+        self._thread.shutdown(cancel_futures=True)
+
+    def _look(self, folder: str) -> None:
+        found = git.Signals()
+        with self._log.survive("asking git"):
+            found = git.collect_signals(folder, time.monotonic() + _LOOKING)
+        known = [(key, value) for key, value in self._signals.items() if key != folder]
+        # At once: the worker's thread reads it.
+        self._signals = {**dict(known[1 - _FOLDERS :]), folder: found}
+        if found.head and found.recent:
+            # The history, before a hook needs it to judge what it found.
+            since = int(time.time() * 1000) - _BACK
+            work = Work(0, since, found.recent[:1])
+            self._thread.submit(self._judge_files, folder, _LOOKING, [work])
+
+    def _judge_files(
+        self, folder: str, patience: float, works: Sequence[Work]
+    ) -> Mapping[int, Staleness]:
+        """What has become of these items' files, as far as it is known or quickly found out."""
+        with self._log.survive("asking git"):
+            facts = self._facts.gather_facts(folder, works, time.monotonic() + patience)
+            return judge_staleness(works, facts)
+        return {}
