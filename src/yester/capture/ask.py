@@ -327,7 +327,7 @@ def _account_folder() -> bytes:
     import pwd
 
     try:
-        return pwd.getpwuid(posix.getuid()).pw_dir.encode()
+        return pwd.getpwuid(posix.getuid()).pw_dir.encode("utf-8", "surrogateescape")
     except KeyError:
         return b""
 
