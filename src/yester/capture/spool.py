@@ -45,10 +45,6 @@ class Spooled(Struct, frozen=True):
         """When the hook began, in milliseconds."""
         return event_time(self.id)
 
-    @property
-    def off(self) -> bool:
-        return self.hints.get("off") == "1"
-
 
 def event_time(name: str) -> int:
     number = name.split("-", 1)[0]

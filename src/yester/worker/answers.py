@@ -30,7 +30,7 @@ from yester.config import Config
 from yester.context.block import Context, Shown, join_contexts
 from yester.errors import SourceError, StoreError
 from yester.fence import MOST_UNITS, count_units
-from yester.ingest.events import Events
+from yester.ingest.events import Events, is_off
 from yester.memory import Memory
 from yester.model import ON_REQUEST, Answered, Event, Feedback, Injection, OwedStart, replace
 from yester.operations.context import EVENTS, ContextRequest, build_context
@@ -96,8 +96,7 @@ def describe_given(block: Context, fitting: Context) -> str:
 class Delivery:
     """An answer, and what is to be written down once it has arrived."""
 
-    id: str  # of the event that is answered
-    event: HookEvent
+    event: HookEvent  # that is answered
     body: bytes = b""
     lines: tuple[tuple[str, Shown], ...] = ()  # by the event they belong to
     start: str = ""  # the SessionStart whose block it brings
@@ -125,10 +124,10 @@ class Answers:
             with suppress(StoreError, OSError), self._store.transaction("ledger"):
                 self._store.append(self._took)
 
-    def remember_event(self, id_: str, event: HookEvent) -> None:
+    def remember_event(self, event: HookEvent) -> None:
         """An event that has left the spool; its hook may yet ask."""
         if event.what in ASKING:
-            self._recent[id_] = event
+            self._recent[event.id] = event
             if len(self._recent) > _RECENT:
                 self._recent.popitem(last=False)
 
@@ -163,15 +162,15 @@ class Answers:
             return self._events.read_event(read_event(path))[0]
         return None
 
-    def answer_hook(self, id_: str, event: HookEvent) -> Delivery:
+    def answer_hook(self, event: HookEvent) -> Delivery:
         """What the hook prints; `settle_delivery` when it is known whether it has. May raise
         anything: the caller answers nothing then."""
         if event.session == TRIAL:
             body = render_answer(event.agent, event.name, f"yester {__version__} answers")
-            return Delivery(id_, event, body)
+            return Delivery(event, body)
         began = time.perf_counter()
         try:
-            return self._make_delivery(id_, event)
+            return self._make_delivery(event)
         finally:
             ms = round((time.perf_counter() - began) * 1000)
             self._took.append(Answered(event.epoch // DAY, ms))
@@ -183,11 +182,11 @@ class Answers:
         else:
             self._starts.discard(delivery.start)
 
-    def _make_delivery(self, id_: str, event: HookEvent) -> Delivery:
+    def _make_delivery(self, event: HookEvent) -> Delivery:
         if self._events.refusal(event):
-            return Delivery(id_, event)
+            return Delivery(event)
         self._background.embedding.load_soon()
-        start = self._start_to_give(id_, event)
+        start = self._start_to_give(event)
         block = fitting = _NOTHING
         if start is not None:
             block = self._start_block(event, start)
@@ -205,12 +204,12 @@ class Answers:
             (event.name, one) for one in fitting.shown
         ]
         told = tuple(one for one, _ in news)
-        delivery = Delivery(id_, event, body, tuple(lines) if body else (), news=told)
+        delivery = Delivery(event, body, tuple(lines) if body else (), news=told)
         if start is None or (block.text and not body):  # (this client takes no text here)
             return delivery
         self._starts.add(start.event)
         if not block.text:  # nothing to say is owed to nobody, whatever becomes of the rest
-            self._arrived.append(Delivery(id_, event, start=start.event))
+            self._arrived.append(Delivery(event, start=start.event))
             return delivery
         return replace(delivery, start=start.event)
 
@@ -223,7 +222,7 @@ class Answers:
         session = "" if event.what == "start" else event.session
         return find_news(self._store, session, event.epoch)[:_MOST_NEWS]
 
-    def _start_to_give(self, id_: str, event: HookEvent) -> OwedStart | None:
+    def _start_to_give(self, event: HookEvent) -> OwedStart | None:
         """The start whose block is to be given now. What a sub-agent is told only it reads."""
         if event.what not in ("start", "prompt", "read") or event.actor or not event.session:
             return None
@@ -231,20 +230,20 @@ class Answers:
         owed = self._store.entries(OwedStart, {"session": session.id}) if session.id else []
         known = next((one for one in owed if one.event not in self._starts), None)
         if event.what == "start":
-            new: OwedStart | None = OwedStart(id_, event.source, event.epoch)
+            new: OwedStart | None = OwedStart(event.id, event.source, event.epoch)
         else:
-            new = self._start_in_spool(id_, event)
+            new = self._start_in_spool(event)
         return known.followed_by(new) if known and new else new or known
 
-    def _start_in_spool(self, id_: str, event: HookEvent) -> OwedStart | None:
+    def _start_in_spool(self, event: HookEvent) -> OwedStart | None:
         """A start of the same session that has not been taken in: nobody was there, or too busy."""
-        before = [path for path in self._spool.list_waiting() if path.name < id_]
+        before = [path for path in self._spool.list_waiting() if path.name < event.id]
         for path in reversed(before[-_LOOKED_THROUGH:]):
             start = self._read_spooled(path) if peek_event(path)[1] == _START else None
             if start is None or (start.session, start.agent) != (event.session, event.agent):
                 continue
             settled = path.name in self._starts or self._store.entries(Event, {"id": path.name})
-            if settled or start.hints.get("off") or self._events.refusal(start):
+            if settled or is_off(start) or self._events.refusal(start):
                 return None
             return OwedStart(path.name, start.source, start.epoch)
         return None
@@ -285,7 +284,9 @@ class Answers:
         sure to be known, and the agent does not wait for it. `left`: files that stay in the spool.
         """
         stored = [
-            one for one in self._arrived if one.id in left or self._spool.find_event(one.id) is None
+            one
+            for one in self._arrived
+            if one.event.id in left or self._spool.find_event(one.event.id) is None
         ]
         rows: list[Injection | Feedback] = []
         starts = []

@@ -129,11 +129,11 @@ class Intake:
             self._log.say_failure(f"taking {paths[0].name}", error)
             self._set_aside(paths[0], "could not be taken in")
             return
-        self.events += len(taken.told)
+        self.events += len(taken.new)
         self.last = self._clock()
         self._stored()
-        self._answers.note_edits(list(taken.told.values()))
-        told = {**taken.told, **taken.again}
+        self._answers.note_edits(taken.new)
+        told = {one.id: one for one in (*taken.new, *taken.again)}
         for path in paths:
             if path.name in taken.unreadable:
                 self._set_aside(path, "is not a JSON object")
@@ -160,7 +160,7 @@ class Intake:
 
     def _follow_up(self, path: Path, told: HookEvent) -> None:
         """What follows from an event: its hook may yet ask, its transcript has something new."""
-        self._answers.remember_event(path.name, told)
+        self._answers.remember_event(told)
         if told.what in READ_TRANSCRIPT_AFTER:
             for transcript in told.transcripts:
                 self._read_later(transcript, told, [path])

@@ -330,7 +330,7 @@ class Worker:
             if event is not None:
                 if event.what == "start":
                     self._look_for_new_version()
-                delivery = self._answers.answer_hook(id_, event)
+                delivery = self._answers.answer_hook(event)
                 return Reply(delivery.body, partial(self._settle_delivery, delivery))
         return Reply(b"")
 
