@@ -66,8 +66,7 @@ class Spool:
     def make_folders(self) -> None:
         """Where that cannot be done hooks use the second place."""
         with suppress(OSError):
-            self.folders[0].mkdir(mode=0o700, exist_ok=True)
-            for name in ("tmp", "new", "bad"):
+            for name in ("", "tmp", "new", "bad"):
                 (self.folders[0] / name).mkdir(mode=0o700, exist_ok=True)
 
     def list_waiting(self) -> list[Path]:

@@ -112,34 +112,33 @@ class Intake:
     def _store_events(self, paths: Sequence[Path]) -> None:
         self._watchdog.watch()
         self._marks.begin(*map(_event_piece, paths))
-        batch = [spooled for path in paths if (spooled := self._read_event(path))]
-        paths = [path for path in paths if path.name in {spooled.id for spooled in batch}]
+        batch = {path: spooled for path in paths if (spooled := self._read_event(path))}
         if not batch:
             return
-        self._marks.begin(*map(_event_piece, paths))
+        self._marks.begin(*map(_event_piece, batch))
         try:
-            taken = self._taker.take_batch(batch, self._marks.rest)
+            taken = self._taker.take_batch([*batch.values()], self._marks.rest)
         except (StoreError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 -- one event's fault must not keep the others out
-            if len(paths) > 1:
-                for path in paths:
+            for path in batch:
+                if len(batch) > 1:
                     self._store_events([path])
-                return
-            self._log.say_failure(f"taking {paths[0].name}", error)
-            self._set_aside(paths[0], "could not be taken in")
+                else:
+                    self._log.say_failure(f"taking {path.name}", error)
+                    self._set_aside(path, "could not be taken in")
             return
         self.events += len(taken.new)
         self.last = self._clock()
         self._stored()
         self._answers.note_edits(taken.new)
         told = {one.id: one for one in (*taken.new, *taken.again)}
-        for path in paths:
+        for path in batch:
             if path.name in taken.unreadable:
                 self._set_aside(path, "is not a JSON object")
             elif path.name in told:
                 self._follow_up(path, told[path.name])
-        self._let_go(path for path in paths if path.name not in taken.unreadable)
+        self._let_go(path for path in batch if path.name not in taken.unreadable)
 
     def _read_event(self, path: Path) -> Spooled | None:
         """None: it was set aside, or stays where it is."""

@@ -132,18 +132,16 @@ class Archiving:
             id_ = waiting.session.id
             if self._again.get(id_, 0.0) > time.monotonic():
                 continue
-            archived = False
             with self._log.survive("archiving a session"):
                 try:
                     path, reason = archive_session(self._store, config, waiting, self._asker, now)
-                    archived = True
                     if reason:
                         self._log.say(f"archived as found: {reason}")
                     if path is not None:
                         self._log.say(f"session {waiting.session.key[:8]} archived")
+                    return True
                 except SourceError as error:
                     self._log.say(f"a session was not archived: {error}")
-            if not archived:
-                self._again[id_] = time.monotonic() + _ARCHIVE_PAUSE
+            self._again[id_] = time.monotonic() + _ARCHIVE_PAUSE
             return True
         return False
