@@ -25,7 +25,6 @@ from yester.files import replace_file, update_file
 from yester.model import Project, replace
 
 _PAUSE = re.compile(r"(all|path|session) (\d{1,15}) (\d{1,15})(?: (.*))?", re.ASCII)
-_GLOB = re.compile(r"[*?[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +127,5 @@ def _forms(text: str) -> Iterator[str]:
     except RuntimeError:  # nobody is called so
         path = Path(text)
     yield str(path)
-    if not path.is_absolute():
-        return
-    parts = path.parts
-    plain = next((at for at, part in enumerate(parts) if _GLOB.search(part)), len(parts))
-    yield str(Path(*parts[:plain]).resolve().joinpath(*parts[plain:]))
+    if path.is_absolute():
+        yield str(path.resolve())  # of a glob, as far as it names folders
