@@ -81,11 +81,11 @@ def _usual_home() -> str:
 
     env = dict(os.environb)
     try:
-        account = next(ask.find_accounts(env, ask.find_projects(env)), b"")
+        accounts = ask.find_accounts(env, ask.find_projects(env))
     except OSError:
         return ""
-    known = account and account == env.get(b"HOME")
-    return os.fsdecode(account) + "/.yester" if known else ""
+    known = env.get(b"HOME", b"") in accounts[:1]
+    return os.environ["HOME"] + "/.yester" if known else ""
 
 
 def _ask_worker(words: list[str]) -> bytes | None:

@@ -80,6 +80,21 @@ def replace_file(path: Path, data: str | bytes, sync: bool = False) -> None:
         raise
 
 
+def update_file(path: Path, text: str) -> None:
+    """The same, and untouched where it says so already."""
+    with suppress(OSError):
+        if read_bytes(path) == text.encode():
+            return
+    replace_file(path, text)
+
+
+def append_text(path: Path, text: str) -> None:
+    """In one write, since others may do so at the same time; closed to others."""
+    number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with open(number, "wb", 0) as file:
+        file.write(text.encode("utf-8", "replace"))
+
+
 # --- files that others write too: a link is never followed, and what goes wrong is a SourceError --
 
 

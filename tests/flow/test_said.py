@@ -6,7 +6,7 @@ import pytest
 
 from tests.readings import every_item
 from tests.store.test_store import event, item, open_store, put, session_of, store  # noqa: F401
-from yester.ingest.events import find_said
+from yester.ingest.events import SAME_TIME, find_said
 from yester.model import Turn
 
 
@@ -23,15 +23,15 @@ def test_what_was_said_is_found_by_its_words_in_its_time(store):  # noqa: F811
     )
     ids = {found.ref: found.id for found in every_item(store)}
 
-    def said(kind="message", actor="", text="go on", since=0, until=9_000, of=session):
-        return find_said(store, of, kind, actor, text, since, until)
+    def said(text="go on", epoch=1_000, of=session, **more):
+        return find_said(store, of, item("", text, **more), epoch)
 
     assert said() == ids["1"]
-    assert said("prompt") == ids["2"]
+    assert said(kind="prompt") == ids["2"]
     assert said(actor="Explore:1") == ids["3"]
-    assert said(until=1_000) == said(since=1_000) == ids["1"]
-    assert said(until=999) == said(since=1_001) == 0
-    assert said(text="go") == said(text="Go on") == said("summary") == said(of=99) == 0
+    assert said(epoch=1_000 + SAME_TIME) == said(epoch=1_000 - SAME_TIME) == ids["1"]
+    assert said(epoch=1_001 + SAME_TIME) == said(epoch=999 - SAME_TIME) == 0
+    assert said("go") == said("Go on") == said(kind="summary") == said(of=99) == 0
 
 
 @pytest.mark.requirement("CAP-03")
@@ -40,14 +40,13 @@ def test_what_an_event_has_told_is_not_found_for_another(store):  # noqa: F811
     told = {"session": "s", "agent": "claude-code", "kind": "prompt"}
     put(store, item("1", "go on", epoch=1_000, **told), item("2", "go on", epoch=3_000, **told))
     ids = {found.ref: found.id for found in every_item(store)}
-    assert find_said(store, session, "prompt", "", "go on", 0, 4_000) in ids.values()
-    assert (
-        find_said(store, session, "prompt", "", "go on", 0, 6_000) == ids["2"]
-    )  # nearest to 3,000
+    prompt = item("", "go on", kind="prompt")
+    assert find_said(store, session, prompt, 2_000) in ids.values()
+    assert find_said(store, session, prompt, 2_500) == ids["2"]
     with store.transaction("items"):
         (turn,) = store.append([Turn("t", session, started=1)])
         store.append([event("1-1-a", session=session, turn=turn, item=ids["2"])])
-    assert find_said(store, session, "prompt", "", "go on", 0, 6_000) == ids["1"]
+    assert find_said(store, session, prompt, 3_000) == ids["1"]
     with store.transaction("items"):
         store.append([event("2-1-a", session=session, turn=turn, item=ids["1"])])
-    assert find_said(store, session, "prompt", "", "go on", 0, 6_000) == 0
+    assert find_said(store, session, prompt, 3_000) == 0

@@ -7,11 +7,15 @@ import subprocess
 
 import pytest
 
+from yester.capture.rules import load_rules
+from yester.config import load_config
 from yester.context.prompt import Search, at_prompt
+from yester.ingest.events import Events
 from yester.project import named_project
 from yester.recall.beginning import MOST_FILES, changed_files
-from yester.worker.answers import Surroundings
+from yester.worker.answers import WorkerMemory
 from yester.worker.process import Log
+from yester.worker.threads import Background
 
 pytestmark = pytest.mark.requirement("REC-08", "OPS-02")
 
@@ -38,28 +42,32 @@ def repository(tmp_path):
 
 
 @pytest.fixture
-def surroundings(tmp_path):
-    opened = Surroundings(Log(tmp_path / "logs"))
+def worker_memory(memory, tmp_path):
+    config, log = load_config(memory.home, {}), Log(tmp_path / "logs")
+    events = Events(memory.store, config, load_rules(config))
+    opened = WorkerMemory(memory.home, events, Background(config, log, lambda: None), log)
+    opened.patience = 30
     yield opened
-    opened.close()
+    opened.stop_looking()
 
 
-def test_what_is_changed_is_known_after_the_first_look(repository, surroundings):
+def test_what_is_changed_is_known_after_the_first_look(repository, worker_memory):
     (repository / "payments" / "charge.py").write_text("two\n")
-    assert changed_files(surroundings.last_signals(str(repository))) == ()  # nobody waits for git
-    seen = surroundings.current_signals(str(repository), patience=30)
+    before = worker_memory.git_signals(str(repository), wait=False)  # nobody waits for git
+    assert changed_files(before) == ()
+    seen = worker_memory.git_signals(str(repository))
     assert changed_files(seen) == ("payments/charge.py",)
     assert seen.recent == ("payments/charge.py", "payments/refund.py")
 
 
 def test_a_folder_without_git_or_with_too_many_changes_tells_nothing(
-    repository, surroundings, tmp_path
+    repository, worker_memory, tmp_path
 ):
     for number in range(MOST_FILES + 1):
         (repository / "payments" / f"new{number}.py").write_text("x\n")
         git(repository, "add", ".")
     for folder in (str(repository), str(tmp_path), "/nonexistent/place"):
-        assert changed_files(surroundings.current_signals(folder, patience=30)) == ()
+        assert changed_files(worker_memory.git_signals(folder)) == ()
 
 
 def test_a_memory_about_the_file_at_hand_comes_first(memory):

@@ -347,7 +347,7 @@ def test_one_that_cannot_be_found_any_more_ends(home, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made(home)
     now = [0.0]
-    found = Worker(home, None, idle=1e9, clock=lambda: now[0])
+    found = Worker(home, idle=1e9, clock=lambda: now[0])
     (home / "run" / "worker.sock").unlink()
     now[0] += 2 * TICK
     try:

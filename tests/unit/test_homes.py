@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from tests.capturing import made, use_home
-from yester.capture import homes
 from yester.capture.homes import find_python, home_folder, is_usual, record_home
 from yester.errors import UsageError
 
@@ -58,20 +56,6 @@ def test_the_latest_command_says_by_which_python_a_home_is_served(tmp_path):
     assert record.read_text().count("\n") == 2
     assert is_usual(tmp_path / "user" / ".yester", env)
     assert not is_usual(home, env)
-
-
-def test_a_long_list_of_homes_loses_those_that_are_gone(tmp_path, monkeypatch):
-    user = tmp_path / "user"
-    user.mkdir()
-    kept, gone = use_home(tmp_path / "kept", user), use_home(tmp_path / "gone", user)
-    gone.rename(tmp_path / "moved")
-    use_home(tmp_path / "other", user)
-    assert find_python(gone, {"HOME": str(user)})  # on a disk that comes back, perhaps
-    monkeypatch.setattr(homes, "_LARGE", 10)
-    use_home(tmp_path / "last", user)
-    assert find_python(gone, {"HOME": str(user)}) is None
-    assert find_python(kept, {"HOME": str(user)})
-    assert os.access(kept / "path", os.R_OK)
 
 
 def test_looking_for_a_home_leaves_no_file_open(tmp_path):

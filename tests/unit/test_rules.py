@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from yester.capture.rules import (
     Pause,
     Rules,
-    begin_pause,
-    end_pause,
+    change_pause,
     load_pauses,
     load_rules,
     write_hook_rules,
@@ -111,7 +110,7 @@ def test_the_fingerprint_changes_with_what_is_excluded_and_only_then(home):
         for globs in ((), ("/a",), ("/a", "/b"), ("/a", "b"), ("a", "/b"), ("/ab",))
     ]
     assert len(set(prints)) == len(prints)
-    begin_pause(home, "all", "", 5)
+    change_pause(home, "all", "", 5)
     assert excluding(home, "/ab").fingerprint() == prints[-1]
 
 
@@ -120,19 +119,19 @@ def test_the_fingerprint_changes_with_what_is_excluded_and_only_then(home):
 
 def test_switching_off_twice_is_once_and_on_again_ends_it(home):
     home.mkdir()
-    assert begin_pause(home, "path", "/home/sam/a b", 100)
-    assert not begin_pause(home, "path", "/home/sam/a b", 200)
-    assert begin_pause(home, "session", "s-1", 150)
+    assert change_pause(home, "path", "/home/sam/a b", 100)
+    assert not change_pause(home, "path", "/home/sam/a b", 200)
+    assert change_pause(home, "session", "s-1", 150)
     assert load_pauses(home) == [
         Pause("path", 100, 0, "/home/sam/a b"),
         Pause("session", 150, 0, "s-1"),
     ]
-    assert not end_pause(home, "path", "/home/sam/other", 300)
-    assert not end_pause(home, "all", "", 300)
-    assert end_pause(home, "path", "/home/sam/a b", 300)
-    assert not end_pause(home, "path", "/home/sam/a b", 400)
+    assert not change_pause(home, "path", "/home/sam/other", 300, off=False)
+    assert not change_pause(home, "all", "", 300, off=False)
+    assert change_pause(home, "path", "/home/sam/a b", 300, off=False)
+    assert not change_pause(home, "path", "/home/sam/a b", 400, off=False)
     assert load_pauses(home)[0] == Pause("path", 100, 300, "/home/sam/a b")
-    assert begin_pause(home, "path", "/home/sam/a b", 500)
+    assert change_pause(home, "path", "/home/sam/a b", 500)
     assert [one.until for one in load_pauses(home)] == [300, 0, 0]
     assert stat.S_IMODE((home / "off").stat().st_mode) == 0o600
     assert [path.name for path in home.iterdir()] == ["off"]
@@ -188,9 +187,9 @@ def test_what_happened_within_a_pause_stays_out_and_nothing_else(
     tmp_path_factory, kind, what, began, lasted, ended, folder, session, epoch
 ):
     home = tmp_path_factory.mktemp("home")
-    begin_pause(home, kind, what, began)
+    change_pause(home, kind, what, began)
     if ended:
-        end_pause(home, kind, what, began + lasted)
+        change_pause(home, kind, what, began + lasted, off=False)
     end = began + max(lasted, 1) if ended else float("inf")
     concerned = {
         "all": True,
@@ -212,10 +211,10 @@ def told(home):
 def test_hooks_are_told_what_they_can_decide_and_nothing_is_no_file(home):
     write_hook_rules(home, settings(home))
     assert told(home) is None
-    begin_pause(home, "all", "", 5)
-    begin_pause(home, "session", "s-1", 6)
-    begin_pause(home, "path", "/home/sam/x", 7)
-    end_pause(home, "path", "/home/sam/x", 8)
+    change_pause(home, "all", "", 5)
+    change_pause(home, "session", "s-1", 6)
+    change_pause(home, "path", "/home/sam/x", 7)
+    change_pause(home, "path", "/home/sam/x", 8, off=False)
     found = settings(home, 'exclude = ["/a", "shop", "/b/*"]\nspool_fsync = false')
     write_hook_rules(home, found)
     assert told(home) == ["nosync", "path /a", "path /b/*", "all", "session s-1"]
@@ -225,8 +224,8 @@ def test_hooks_are_told_what_they_can_decide_and_nothing_is_no_file(home):
     write_hook_rules(home, found)
     after = (home / "run" / "rules").stat()
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
-    end_pause(home, "all", "", 9)
-    end_pause(home, "session", "s-1", 9)
+    change_pause(home, "all", "", 9, off=False)
+    change_pause(home, "session", "s-1", 9, off=False)
     write_hook_rules(home, settings(home))
     assert told(home) is None
     assert [path.name for path in (home / "run").iterdir()] == []

@@ -54,6 +54,7 @@ class HookEvent:
     items: tuple[Item, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     hints: Mapping[str, str] = field(default_factory=dict)  # the envelope's
+    id: str = ""  # the name of its file in the spool
 
 
 def identify_client(hints: Mapping[str, str], payload: Mapping[str, Any]) -> str:

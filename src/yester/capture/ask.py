@@ -31,10 +31,6 @@ _PROGRAMS = (
     b"/Library/Application Support/pipx/venvs/yester/bin/yester",
     b"/Library/Python/%d.%d/bin/yester" % sys.version_info[:2],
 )
-_HINT = (
-    b'{"systemMessage": "yester: no worker is running, so nothing is remembered for this session '
-    b'yet. Run: yester worker start"}'
-)
 _NOT_INSTALLED = (
     "the package is not installed for this account, so nothing is remembered. "
     "Run: pipx install yester"
@@ -50,13 +46,10 @@ def ask(home: bytes, event: bytes, name: bytes, data: bytes, began: float, env: 
     """Print what the worker wants the agent to know; nothing when it is not there in time. Then say
     so: only what was printed counts as told, and a start block that was not comes with a prompt."""
     request = b"POST /hook?id=" + name + b"&ack=1 HTTP/1.0\r\n\r\n"
-    starts, prompted = event == b"SessionStart", event == b"UserPromptSubmit"
-    # before the current folder changes
-    projects = find_projects(env) if starts or prompted else set()
     found, worker = exchange(home + b"/run", request, began + PATIENCE)
-    if found is None and starts:
+    if found is None and event == b"SessionStart":
         _attempt(posix.unlink, home + b"/run/trouble")
-        if _launch_worker(home, env, projects):
+        if _launch_worker(home, env):
             bare = data.replace(b" ", b"")
             again = b'"source":"resume"' in bare or b'"source":"compact"' in bare
             patience = 0.0 if again else COLD_PATIENCE  # the user is in the middle of something
@@ -66,14 +59,9 @@ def ask(home: bytes, event: bytes, name: bytes, data: bytes, began: float, env: 
                 if not found and b"CLAUDECODE" in env:
                     found = read_file(home + b"/run/trouble") or found  # why it could not start
         elif b"CLAUDECODE" in env:
-            accounts = list(find_accounts(env, projects))
-            found = _HINT if find_program(home, accounts, projects) else b""
-            if not found:
-                _notices.append(_NOT_INSTALLED)
-    elif found is None and prompted:
-        _launch_worker(
-            home, env, projects, PAUSE
-        )  # it has died or idled out: the next prompt is answered
+            _notices.append(_NOT_INSTALLED)
+    elif found is None and event == b"UserPromptSubmit":
+        _launch_worker(home, env, PAUSE)  # it has died or idled out: the next prompt is answered
     _print_answer(found or b"")
     if worker:
         _attempt(worker.send, b".")  # one of 0.1 does not listen any more
@@ -97,13 +85,14 @@ def exchange(
     run: bytes, request: bytes, deadline: float
 ) -> "tuple[bytes | None, _socket.socket | None]":
     """The body of the worker's answer, b"" if it gave none in time, None where nobody listens; and
-    the socket to acknowledge it, where it is whole. Where `run` is long, we are left in it."""
+    the socket to acknowledge it, where it is whole."""
     import _socket
 
     client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    answer, name, listens = b"", run + b"/worker.sock", False
+    answer, name, listens, here = b"", run + b"/worker.sock", False, -1
     try:
         if len(run) > LONGEST_RUN:
+            here = posix.open(b".", posix.O_RDONLY)
             posix.chdir(run)
             name = b"worker.sock"
         client.settimeout(max(deadline - time.monotonic(), 0.001))
@@ -125,18 +114,23 @@ def exchange(
             return body, client
     except OSError as error:
         listens = listens or isinstance(error, TimeoutError) or "timed out" in str(error)
+    finally:
+        if here >= 0:
+            posix.fchdir(here)
+            posix.close(here)
     client.close()
     return b"" if listens else None, None  # half an answer is none
 
 
-def _launch_worker(home: bytes, env: "Env", projects: "Folders", pause: float = 0.0) -> bool:
+def _launch_worker(home: bytes, env: "Env", pause: float = 0.0) -> bool:
     """Start the worker in a session of its own that knows nothing of ours; not where that was done
     less than `pause` seconds ago, which the time of run/launch tells."""
     stamp = home + b"/run/launch"
     last = _look_at(stamp)
     if last and abs(time.time() - last.st_mtime) < pause:
         return False
-    accounts = list(find_accounts(env, projects))
+    projects = find_projects(env)
+    accounts = find_accounts(env, projects)
     if not is_usual(home, accounts) and find_record(home, accounts) is None:
         return False  # whose settings would it work with?
     program = find_program(home, accounts, projects)
@@ -199,15 +193,13 @@ def find_projects(env: "Env", here: bytes = b".") -> "Folders":
     return found - {identify_folder(b"/")}
 
 
-def find_accounts(env: "Env", projects: "Folders") -> "Iterator[bytes]":
+def find_accounts(env: "Env", projects: "Folders") -> "list[bytes]":
     """The user's home folders: $HOME, unless a project may have named it, and the system's word."""
-    named = env.get(b"HOME", b"")
-    known = _is_own(b"HOME", named) and _is_users(named) and not _lies_in(named, projects)
-    if known:
-        yield named
-    own = _account_folder()
-    if _is_users(own) and not (known and _is_same(own, named)):
-        yield own
+    named, own = env.get(b"HOME", b""), _account_folder()
+    found = [named] if _is_own(b"HOME", named) and not _lies_in(named, projects) else []
+    if not (found and _is_same(own, named)):
+        found.append(own)
+    return [folder for folder in found if _is_users(folder)]
 
 
 def explain_refusal(path: bytes, projects: "Folders", spared: bytes = b"") -> str:
@@ -252,7 +244,7 @@ def is_usual(home: bytes, accounts: "list[bytes]") -> bool:
 def judge_home(named: bytes, env: "Env", projects: "Folders") -> "tuple[str, bool]":
     """$YESTER_HOME: why it is not used ("": it is), and whether the user has ever used it. A
     repository can set variables, so the name alone is not enough."""
-    accounts = list(find_accounts(env, projects))
+    accounts = find_accounts(env, projects)
     reason = explain_refusal(named, projects, env.get(b"HOME", b""))
     if is_usual(named, accounts):
         return reason, True
@@ -277,14 +269,13 @@ def find_program(
         if words and posix.access(words[0], posix.X_OK):
             return words + rest, account
     projects = _without(projects, *accounts)
-    for account in accounts:
-        for place in _PROGRAMS:
-            if _is_safe(account + place, projects):
-                return [account + place, *rest], account
+    places = [(account + place, account) for account in accounts for place in _PROGRAMS]
     beside = sys.executable.rpartition("/")[0].encode("utf-8", "surrogateescape")
     for folder in (beside, b"/usr/local/bin", b"/usr/bin"):
-        if folder and _is_safe(folder + b"/yester", projects):
-            return [folder + b"/yester", *rest], _account_folder()
+        places.append((folder + b"/yester", _account_folder()))
+    for program, account in places:
+        if _is_safe(program, projects):
+            return [program, *rest], account
     return None
 
 
@@ -308,22 +299,20 @@ def _recorded_words(home: bytes, account: bytes) -> "list[bytes]":
 
 def _is_safe(program: bytes, projects: "Folders") -> bool:
     """Can nobody but this user and root have put it there, through whatever links?"""
+    folder = program.rpartition(b"/")[0] or b"/"
     try:
-        for _ in range(8):
-            folder = program.rpartition(b"/")[0] or b"/"
-            if _lies_in(folder, projects) or not _is_closed(folder):
-                return False
-            if not _is_closed(folder + b"/.."):  # who may rename the folder may replace it
-                return False
-            try:
-                target = posix.readlink(program)
-            except OSError:
-                break
-            program = target if target[:1] == b"/" else folder + b"/" + target
-        regular = posix.stat(program).st_mode & 0o170000 == 0o100000
-        return regular and _is_closed(program) and posix.access(program, posix.X_OK)
+        regular = posix.stat(program).st_mode & 0o170000 == 0o100000  # links in a circle have none
+        # Who may rename the folder may replace it.
+        closed = _is_closed(program) and _is_closed(folder) and _is_closed(folder + b"/..")
+        if not (regular and closed) or _lies_in(folder, projects):
+            return False
     except OSError:
         return False
+    try:
+        target = posix.readlink(program)
+    except OSError:  # it is no link
+        return posix.access(program, posix.X_OK)
+    return _is_safe(target if target[:1] == b"/" else folder + b"/" + target, projects)
 
 
 def _is_closed(path: bytes) -> bool:
@@ -338,7 +327,7 @@ def _account_folder() -> bytes:
     import pwd
 
     try:
-        return pwd.getpwuid(posix.getuid()).pw_dir.encode()
+        return pwd.getpwuid(posix.getuid()).pw_dir.encode("utf-8", "surrogateescape")
     except KeyError:
         return b""
 
@@ -357,12 +346,12 @@ def _lies_in(path: bytes, folders: "Folders") -> bool:
 
 def _is_same(one: bytes, other: bytes) -> bool:
     found, known = _look_at(one), _look_at(other)
-    return found is not None and known is not None and found[1:3] == known[1:3]
+    return bool(found and known and found[1:3] == known[1:3])
 
 
-def _is_users(folder: bytes) -> bool:
-    found = _look_at(folder)
-    return found is not None and found.st_uid == posix.getuid()
+def _is_users(path: bytes) -> bool:
+    found = _look_at(path)
+    return bool(found and found.st_uid == posix.getuid())
 
 
 def _find_runtime(env: "Env", projects: "Folders") -> "bytes | None":
@@ -396,7 +385,7 @@ def _is_own(variable: bytes, path: bytes) -> bool:
 
 def rare(event: bytes, name: bytes, data: bytes, env: "Env", put: "Put") -> "bytes | None":
     """Store the event where that is allowed and possible; the home to ask, or None."""
-    off = _says_off(env)
+    off = env.get(b"YESTER_OFF", b"0").lower() not in (b"", b"0", b"false")
     if off and event != b"SessionStart":
         return None
     projects = find_projects(env)
@@ -407,33 +396,34 @@ def rare(event: bytes, name: bytes, data: bytes, env: "Env", put: "Put") -> "byt
         _print_answer(b"")
         return None
     head, _, payload = data.partition(b"\n")
+    # run/rules, which yester has written from its settings
+    rules = read_file(home + b"/run/rules").decode("utf-8", "surrogateescape").split("\n")
     if off:  # its transcript must stay out as well: name the session
         import json
 
-        who = json.dumps(_name_session(payload)).encode()
-        put(home + b"/spool", name, head + b"\toff=1\n" + who, True)
+        data = head + b"\toff=1\n" + json.dumps(_name_session(payload)).encode()
+    elif _is_forbidden(rules, env, payload):
         return None
-    rules = _read_rules(home)
-    if _is_forbidden(rules, env, payload):
-        return None
-    sync = "nosync" not in rules
-    half = home + b"/spool/tmp/" + name
-    _attempt(posix.unlink, half)  # half of the usual way may have been gone already
-    try:
-        put(home + b"/spool", name, data, sync)
-        return home
-    except OSError:
-        _attempt(posix.unlink, half)
-    try:
-        if runtime := _find_runtime(env, projects):
-            place = second_place(runtime, home)
-            _make_folders(runtime + b"/yester", place, *_spool_folders(place))
-            put(place + b"/spool", name, data, sync)
-            return home
-    except OSError:
-        pass
+    for spool in _find_spools(home, env, projects):
+        half = spool + b"/tmp/" + name
+        _attempt(posix.unlink, half)  # half of the usual way may have been gone already
+        try:
+            put(spool, name, data, "nosync" not in rules)
+            return None if off else home
+        except OSError:
+            _attempt(posix.unlink, half)
     _attempt(posix.utime, home + b"/run/gap")  # works on a full disk; `yester doctor` tells of it
     return None
+
+
+def _find_spools(home: bytes, env: "Env", projects: "Folders") -> "Iterator[bytes]":
+    """Its own, and the one for when that cannot be written to."""
+    yield home + b"/spool"
+    if runtime := _find_runtime(env, projects):
+        place = second_place(runtime, home)
+        _attempt(posix.mkdir, runtime + b"/yester", 0o700)
+        _make_folders(place)
+        yield place + b"/spool"
 
 
 def _find_home(env: "Env", projects: "Folders") -> "bytes | None":
@@ -445,15 +435,15 @@ def _find_home(env: "Env", projects: "Folders") -> "bytes | None":
     named = env.get(b"YESTER_HOME", b"")
     reason, used = judge_home(named, env, projects) if named else ("", False)
     said = "YESTER_HOME=" + named.decode("utf-8", "replace")
-    if named and used:
-        if not reason:
-            _make_folders(*_spool_folders(named))
-            return named
+    if used and reason:
         _notices.append("%s %s, so nothing is remembered for this session." % (said, reason))
         return None
-    accounts = list(find_accounts(env, projects))
-    for account in accounts[:1]:
-        home = account + b"/.yester"
+    home = named
+    if not used:
+        accounts = find_accounts(env, projects)
+        if not accounts:
+            return None
+        home = accounts[0] + b"/.yester"
         if not posix.access(home, posix.F_OK) and not find_program(home, accounts, projects):
             _notices.append(_NOT_INSTALLED)
             return None
@@ -461,22 +451,13 @@ def _find_home(env: "Env", projects: "Folders") -> "bytes | None":
             kept = home.decode("utf-8", "replace")
             _notices.append("%s is not used: it %s." % (said, reason))
             _notices.append("This session is kept in %s." % kept)
-        _make_folders(home, *_spool_folders(home))
-        return home
-    return None
+    _make_folders(home)
+    return home
 
 
-def _spool_folders(home: bytes) -> "list[bytes]":
-    return [home + part for part in (b"/run", b"/spool", b"/spool/tmp", b"/spool/new")]
-
-
-def _make_folders(*folders: bytes) -> None:
-    for folder in folders:
-        _attempt(posix.mkdir, folder, 0o700)  # it is there, or `put` will fail
-
-
-def _says_off(env: "Env") -> bool:
-    return env.get(b"YESTER_OFF", b"0").lower() not in (b"", b"0", b"false")
+def _make_folders(home: bytes) -> None:
+    for part in (b"", b"/run", b"/spool", b"/spool/tmp", b"/spool/new"):
+        _attempt(posix.mkdir, home + part, 0o700)  # it is there, or `put` will fail
 
 
 def _name_session(payload: bytes) -> "dict[str, object]":
@@ -488,11 +469,6 @@ def _name_session(payload: bytes) -> "dict[str, object]":
         return {key: told[key] for key in ("session_id", "sessionId", "cwd") if key in told}
     except (ValueError, TypeError, RecursionError):
         return {}
-
-
-def _read_rules(home: bytes) -> "list[str]":
-    """run/rules, which yester has written from its settings."""
-    return read_file(home + b"/run/rules").decode("utf-8", "surrogateescape").split("\n")
 
 
 def _is_forbidden(rules: "list[str]", env: "Env", payload: bytes) -> bool:
@@ -543,14 +519,12 @@ def _look_at(path: bytes) -> "posix.stat_result | None":
 def read_file(path: bytes) -> bytes:
     try:
         file = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK)
+        try:
+            return posix.read(file, 1 << 20)
+        finally:
+            posix.close(file)  # a command that asks for the rule may live long
     except OSError:
         return b""
-    try:
-        return posix.read(file, 1 << 20)
-    except OSError:
-        return b""
-    finally:
-        posix.close(file)  # a command that asks for the rule may live long
 
 
 def _attempt(act: "Callable[..., object]", *given: object) -> None:

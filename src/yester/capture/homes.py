@@ -17,9 +17,7 @@ from pathlib import Path
 
 from yester.capture import ask
 from yester.errors import UsageError
-from yester.files import replace_file
-
-_LARGE = 1 << 16  # bytes of `homes`, after which those that are gone are left out
+from yester.files import append_text, update_file
 
 
 def home_folder(
@@ -63,18 +61,12 @@ def record_home(home: Path, environ: Mapping[str, str], python: str) -> None:
     with suppress(OSError, UnicodeEncodeError):
         if is_usual(home, environ) or not home.is_dir() or not one_line:
             return
-        if ask.read_file(os.fsencode(home / "path")) != f"{path}\n".encode():
-            replace_file(home / "path", f"{path}\n")
+        update_file(home / "path", f"{path}\n")
         known = ask.find_record(path.encode(), [os.fsencode(own.parent)])
         if known == (path.encode(), python.encode()):
             return
         own.mkdir(mode=0o700, exist_ok=True)
-        _shorten_record(own / "homes")
-        handle = os.open(own / "homes", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            os.write(handle, line.encode())  # whole: two commands may do this at once
-        finally:
-            os.close(handle)
+        append_text(own / "homes", line)
 
 
 def find_python(home: Path, environ: Mapping[str, str]) -> str | None:
@@ -88,9 +80,8 @@ def account_folder(environ: Mapping[str, str], inside_agent: bool) -> Path:
     Of somebody who types a command it is theirs, wherever they are."""
     env = _encode_names(environ)
     projects = ask.find_projects(env) if inside_agent else set()
-    for account in ask.find_accounts(env, projects):
-        return Path(os.fsdecode(account))
-    return Path.home()
+    accounts = ask.find_accounts(env, projects)
+    return Path(os.fsdecode(accounts[0])) if accounts else Path.home()
 
 
 def usual_home(environ: Mapping[str, str]) -> Path:
@@ -98,13 +89,7 @@ def usual_home(environ: Mapping[str, str]) -> Path:
 
 
 def _list_accounts(environ: Mapping[str, str]) -> list[bytes]:
-    return list(ask.find_accounts(_encode_names(environ), set()))
-
-
-def _shorten_record(path: Path) -> None:
-    lines = ask.read_file(os.fsencode(path)).decode("utf-8", "replace").splitlines(keepends=True)
-    if sum(map(len, lines)) > _LARGE:
-        replace_file(path, "".join(line for line in lines if Path(line.split("\t")[0]).is_dir()))
+    return ask.find_accounts(_encode_names(environ), set())
 
 
 def _encode_names(environ: Mapping[str, str]) -> dict[bytes, bytes]:

@@ -15,14 +15,8 @@ if TYPE_CHECKING:
 
 def ask_worker(run: str | os.PathLike[str], request: str, patience: float) -> bytes | None:
     """What the worker answers; None where there is none, or not in time."""
-    folder, deadline = os.fsencode(run), time.monotonic() + patience
-    here = os.open(".", os.O_RDONLY) if len(folder) > ask.LONGEST_RUN else None
-    try:
-        body, worker = ask.exchange(folder, f"{request} HTTP/1.0\r\n\r\n".encode(), deadline)
-    finally:
-        if here is not None:
-            os.fchdir(here)
-            os.close(here)
+    wanted, deadline = f"{request} HTTP/1.0\r\n\r\n".encode(), time.monotonic() + patience
+    body, worker = ask.exchange(os.fsencode(run), wanted, deadline)
     if worker is None:
         return None
     worker.close()

@@ -21,11 +21,10 @@ from pathlib import Path
 
 from yester.capture.ask import covers
 from yester.config import Config
-from yester.files import replace_file
+from yester.files import replace_file, update_file
 from yester.model import Project, replace
 
 _PAUSE = re.compile(r"(all|path|session) (\d{1,15}) (\d{1,15})(?: (.*))?", re.ASCII)
-_GLOB = re.compile(r"[*?[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,56 +88,36 @@ def load_rules(config: Config) -> Rules:
 
 
 def load_pauses(home: Path) -> list[Pause]:
-    found = []
-    for line in _lines(home / "off"):
-        if match := _PAUSE.fullmatch(line):
-            kind, since, until, what = match.groups("")
-            found.append(Pause(kind, int(since), int(until), what))
-    return found
+    try:
+        lines = (home / "off").read_text("utf-8", "replace").split("\n")
+    except OSError:
+        return []
+    found = [match.groups("") for match in map(_PAUSE.fullmatch, lines) if match]
+    return [Pause(kind, int(since), int(until), what) for kind, since, until, what in found]
 
 
-def begin_pause(home: Path, kind: str, what: str, now: int) -> bool:
-    """Switch off; False where it was off already."""
+def change_pause(home: Path, kind: str, what: str, now: int, off: bool = True) -> bool:
+    """Switch off, or on again; False where it was so already. What happened while it was off stays
+    out."""
     known = load_pauses(home)
-    if any((one.kind, one.what, one.until) == (kind, what, 0) for one in known):
+    begun = [one for one in known if (one.kind, one.what, one.until) == (kind, what, 0)]
+    if off is bool(begun):
         return False
-    _write_pauses(home, [*known, Pause(kind, now, 0, what)])
-    return True
-
-
-def end_pause(home: Path, kind: str, what: str, now: int) -> bool:
-    """Switch on again; False where nothing was off. What happened meanwhile stays out."""
-    known = load_pauses(home)
-    ended = [
-        replace(one, until=max(now, one.since + 1))
-        if (one.kind, one.what, one.until) == (kind, what, 0)
-        else one
-        for one in known
-    ]
-    if ended != known:
-        _write_pauses(home, ended)
-    return ended != known
-
-
-def _write_pauses(home: Path, known: list[Pause]) -> None:
+    if off:
+        known.append(Pause(kind, now, 0, what))
+    for one in begun:
+        known[known.index(one)] = replace(one, until=max(now, one.since + 1))
     replace_file(home / "off", "".join(f"{one.line()}\n" for one in known))
+    return True
 
 
 def write_hook_rules(home: Path, found: Rules) -> None:
     """run/rules as it must be; whole or not at all, and untouched where nothing has changed."""
     path = home / "run" / "rules"
-    lines = found.hook_lines()
-    if not lines:
+    if lines := found.hook_lines():
+        update_file(path, "".join(f"{line}\n" for line in lines))
+    else:
         path.unlink(missing_ok=True)
-    elif _lines(path) != lines:
-        replace_file(path, "\n".join(lines) + "\n")
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return [line for line in path.read_text("utf-8", "replace").split("\n") if line]
-    except OSError:
-        return []
 
 
 def _forms(text: str) -> Iterator[str]:
@@ -148,8 +127,5 @@ def _forms(text: str) -> Iterator[str]:
     except RuntimeError:  # nobody is called so
         path = Path(text)
     yield str(path)
-    if not path.is_absolute():
-        return
-    parts = path.parts
-    plain = next((at for at, part in enumerate(parts) if _GLOB.search(part)), len(parts))
-    yield str(Path(*parts[:plain]).resolve().joinpath(*parts[plain:]))
+    if path.is_absolute():
+        yield str(path.resolve())  # of a glob, as far as it names folders

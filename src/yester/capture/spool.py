@@ -19,7 +19,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from yester.capture import ask
-from yester.files import open_file
+from yester.capture.homes import is_usual
+from yester.files import append_text, open_file
 
 FORMAT = 1
 ENDED_WORKER = "has ended the worker twice"  # why something was set aside
@@ -44,10 +45,6 @@ class Spooled(Struct, frozen=True):
         """When the hook began, in milliseconds."""
         return event_time(self.id)
 
-    @property
-    def off(self) -> bool:
-        return self.hints.get("off") == "1"
-
 
 def event_time(name: str) -> int:
     number = name.split("-", 1)[0]
@@ -69,8 +66,7 @@ class Spool:
     def make_folders(self) -> None:
         """Where that cannot be done hooks use the second place."""
         with suppress(OSError):
-            self.folders[0].mkdir(mode=0o700, exist_ok=True)
-            for name in ("tmp", "new", "bad"):
+            for name in ("", "tmp", "new", "bad"):
                 (self.folders[0] / name).mkdir(mode=0o700, exist_ok=True)
 
     def list_waiting(self) -> list[Path]:
@@ -99,11 +95,8 @@ class Spool:
         folder.mkdir(mode=0o700, exist_ok=True)
         path.rename(folder / path.name)
         with suppress(OSError):  # no room: the file itself is kept
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-            number = os.open(_reasons_file(folder), flags, 0o600)
-            with os.fdopen(number, "a", encoding="utf-8") as file:
-                cause = f"\t{_in_one_line(transcript)}" if transcript else ""
-                file.write(f"{path.name}\t{why}{cause}\n")
+            cause = f"\t{_in_one_line(transcript)}" if transcript else ""
+            append_text(_reasons_file(folder), f"{path.name}\t{why}{cause}\n")
 
     def put_back(self, transcript: Path | None = None) -> list[Path]:
         """What has ended the worker may be tried again, all of it or what was set aside because of
@@ -177,13 +170,14 @@ def event_age(path: Path, now: float) -> float:
     return max(0.0, now - event_time(path.name) / 1000)
 
 
-def trusted_runtime(environ: Mapping[str, str], uid: int) -> Path | None:
+def open_spool(home: Path, environ: Mapping[str, str]) -> Spool:
+    """The spools of a home, wherever its hooks may have found room."""
+    return Spool(home, trusted_runtime(environ), is_usual(home, environ))
+
+
+def trusted_runtime(environ: Mapping[str, str]) -> Path | None:
     """$XDG_RUNTIME_DIR where it is this user's alone, else the usual place of it."""
-    for text in (environ.get("XDG_RUNTIME_DIR", ""), f"/run/user/{uid}"):
-        try:
-            found = Path(text).stat() if text else None
-        except OSError:
-            continue
-        if found and found.st_uid == uid and not found.st_mode & 0o077:
+    for text in (environ.get("XDG_RUNTIME_DIR", ""), f"/run/user/{os.getuid()}"):
+        if not ask.explain_refusal(os.fsencode(text), set()):
             return Path(text)
     return None

@@ -22,7 +22,6 @@ from yester.capture.spool import Spooled
 from yester.config import Config
 from yester.errors import SourceError
 from yester.ingest.prepare import (
-    Shown,
     batch_window,
     is_beginning,
     is_own_answer,
@@ -32,6 +31,7 @@ from yester.ingest.prepare import (
     shown_texts,
     skipped_tools,
 )
+from yester.ingest.transcripts import Ingest
 from yester.model import (
     Entry,
     Event,
@@ -49,14 +49,13 @@ from yester.project import EXCLUDED, Projects
 from yester.redact import redact
 from yester.store.contract import Store
 
-_SAME_TIME = 10 * 60_000  # ms between a hook and the record of the same thing in the transcript
+SAME_TIME = 10 * 60_000  # ms between a hook and the record of the same thing in the transcript
 
 
 @dataclass(slots=True)
 class _Judged:
     """An event, what is to be kept of it, and what it became."""
 
-    spooled: Spooled
     told: HookEvent
     entries: tuple[Entry, ...] = ()
     skipped: str = ""
@@ -69,9 +68,9 @@ class Batch:
     """What became of a batch: the events that were new, those that were met again (what follows
     from them may not have happened) or made up for a trial, and those that are no JSON objects."""
 
-    told: Mapping[str, HookEvent]  # by event id
-    again: Mapping[str, HookEvent]
-    unreadable: frozenset[str]
+    new: Sequence[HookEvent]
+    again: Sequence[HookEvent]
+    unreadable: frozenset[str]  # their ids
 
 
 @dataclass
@@ -84,8 +83,16 @@ class Events:
     clock: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:
-        self._options = Options(self.config.flag("thinking"), self.config.flag("subagents"))
-        self.projects = Projects(self.config.projects, refuses=self.rules.excludes)
+        self.use_settings(self.config, self.rules)
+
+    def use_settings(self, config: Config, rules: Rules) -> None:
+        self.config, self.rules = config, rules
+        self._options = Options(config.flag("thinking"), config.flag("subagents"))
+        self.projects = Projects(config.projects, refuses=rules.excludes)
+
+    def open_ingest(self, before_storing: Callable[[], None]) -> Ingest:
+        """The way in for the transcripts that events name."""
+        return Ingest(self.store, self.projects, self._options, self.rules, before_storing)
 
     def read_event(self, spooled: Spooled) -> tuple[HookEvent, dict[str, Any]]:
         """Raises SourceError for a payload that is no JSON object."""
@@ -95,7 +102,7 @@ class Events:
         if payload is None:
             raise SourceError(f"event {spooled.id} is not a JSON object")
         told = hooks.read_payload(spooled.event, spooled.cwd, spooled.hints, payload, spooled.epoch)
-        return told, payload
+        return replace(told, id=spooled.id), payload
 
     def refusal(self, told: HookEvent) -> str:
         """Why nothing of this event may be kept, or ""."""
@@ -123,24 +130,25 @@ class Events:
         understood: from then on it may have to wait for other writers."""
         ids = [spooled.id for spooled in batch]
         known = self._known_events(ids)
-        again: dict[str, HookEvent] = {}
+        again: list[HookEvent] = []
         sessions: dict[tuple[str, str], Session] = {}
         judged: list[_Judged] = []
         for spooled in batch:
             try:
                 told, payload = self.read_event(spooled)
             except SourceError:
-                nobody = HookEvent(spooled.event, "other", "", "", spooled.cwd, spooled.epoch)
-                judged.append(_Judged(spooled, nobody, skipped="unreadable"))
+                name, cwd, epoch = spooled.event, spooled.cwd, spooled.epoch
+                nobody = HookEvent(name, "other", "", "", cwd, epoch, id=spooled.id)
+                judged.append(_Judged(nobody, skipped="unreadable"))
                 continue
             # Of a trial the hook may yet ask, and that is all; what is known must not count for the
             # numbers of prompts a second time.
             if told.session == hooks.TRIAL or spooled.id in known:
-                again[spooled.id] = told
+                again.append(told)
                 continue
             key = (told.session, told.agent)
             session = sessions.get(key) or self.session_of(told)
-            one = self._judge_event(spooled, told, payload, session)
+            one = self._judge_event(told, payload, session)
             if told.what == "prompt" and one.entries:
                 first = one.entries[0].item
                 title = session.title or first.title
@@ -150,26 +158,21 @@ class Events:
         before_storing()
         with self.store.transaction("events"):
             known = self._known_events(ids)
-            new = [one for one in judged if one.spooled.id not in known]
+            new = [one for one in judged if one.told.id not in known]
             self._put_sessions(new, sessions)
             self._put_items(new)
             self._put_events(new)
-        return Batch(
-            {one.spooled.id: one.told for one in new},
-            again,
-            frozenset(one.spooled.id for one in judged if one.skipped == "unreadable"),
-        )
+        unreadable = frozenset(one.told.id for one in judged if one.skipped == "unreadable")
+        return Batch([one.told for one in new], again, unreadable)
 
     def _known_events(self, ids: Sequence[str]) -> set[str]:
         return {event.id for event in self.store.entries(Event, {"id": ids})}
 
     # --- outside the lock --------------------------------------------------------------------
 
-    def _judge_event(
-        self, spooled: Spooled, told: HookEvent, payload: dict[str, Any], session: Session
-    ) -> _Judged:
-        tools = skipped_tools(spooled.hints, self.config.texts("skip_tools"))
-        reason = "off" if spooled.off else self.refusal(told)
+    def _judge_event(self, told: HookEvent, payload: dict[str, Any], session: Session) -> _Judged:
+        tools = skipped_tools(told.hints, self.config.texts("skip_tools"))
+        reason = "off" if is_off(told) else self.refusal(told)
         if not reason and not payload:
             reason = "empty"
         elif not reason and told.actor and not self._options.subagents:
@@ -177,15 +180,14 @@ class Events:
         elif not reason and told.tool in tools and not told.failed:
             reason = "skipped tool"
         if reason:
-            return _Judged(spooled, told, skipped=reason)
-        told = hooks.add_items(
-            told, payload, session, self.projects, self._options, f"hook:{spooled.id}"
-        )
+            return _Judged(told, skipped=reason)
+        fallback = f"hook:{told.id}"
+        told = hooks.add_items(told, payload, session, self.projects, self._options, fallback)
         if any(is_own_answer(item) for item in told.items):
-            return _Judged(spooled, replace(told, items=()), skipped="own answer")
+            return _Judged(replace(told, items=()), skipped="own answer")
         if told.tool:
             reason = no_observation(told.tool, told.size, told.failed, tools)
-        return _Judged(spooled, told, tuple(map(prepare_item, told.items)), reason)
+        return _Judged(told, tuple(map(prepare_item, told.items)), reason)
 
     # --- inside ------------------------------------------------------------------------------
 
@@ -194,7 +196,7 @@ class Events:
     ) -> None:
         for one in new:
             told = one.told
-            if one.skipped == "off" and one.spooled.off and told.session:
+            if one.skipped == "off" and is_off(told) and told.session:
                 self.store.append([Muted(told.session, told.epoch)])
             if one.skipped in ("off", "excluded") or not told.session:
                 continue
@@ -216,7 +218,7 @@ class Events:
                 if known := self._find_known(entry.item, one.session, one.told.epoch):
                     one.items.append(known)
                 else:
-                    shown = partial(self._find_shown, one.session)
+                    shown = partial(shown_texts, self.store, one.session, entry.item.session)
                     entries.append((one, mark_echo(entry, shown)))
         self.store.put([entry for _, entry in entries])
         for one, entry in entries:
@@ -233,30 +235,23 @@ class Events:
                 return 0 if is_beginning(old, item) and item.role == "tool" else old.id
         if item.role == "tool" or not session:
             return 0
-        text = item.body.strip()
-        return find_said(
-            self.store, session, item.kind, item.actor, text, epoch - _SAME_TIME,
-            epoch + _SAME_TIME,
-        )  # fmt: skip
-
-    def _find_shown(self, session: int, item: Item) -> list[Shown]:
-        return shown_texts(self.store, session, item.session)
+        return find_said(self.store, session, item, epoch)
 
     def _put_events(self, new: Sequence[_Judged]) -> None:
         rows = []
         window = self.config.number("batch_window_ms")
         for one in new:
-            told, id_ = one.told, one.spooled.id
+            told = one.told
             item = one.items[0] if one.items else 0
             turn = 0
             if one.session:
                 turn = self._put_turn(one, item)
                 if told.what == "start" and not one.skipped:
-                    self._owe_start(OwedStart(id_, told.source, told.epoch, one.session))
+                    self._owe_start(OwedStart(told.id, told.source, told.epoch, one.session))
             rows.append(
                 Event(
-                    id_, told.name, told.epoch, one.session, turn, told.actor, told.tool,
-                    told.failed, item, one.skipped, batch_window(one.spooled.hints, window),
+                    told.id, told.name, told.epoch, one.session, turn, told.actor, told.tool,
+                    told.failed, item, one.skipped, batch_window(told.hints, window),
                     max(0, int(self.clock() * 1000) - told.epoch),
                 )
             )  # fmt: skip
@@ -269,7 +264,7 @@ class Events:
 
     def _put_turn(self, one: _Judged, item: int) -> int:
         """The turn an event belongs to, brought up to date with it."""
-        told, session, key = one.told, one.session, one.told.turn or one.spooled.id
+        told, session, key = one.told, one.session, one.told.turn or one.told.id
         if told.what in ("start", "read", "agent start", "other"):
             return 0
         if told.what == "end":
@@ -328,25 +323,28 @@ class Events:
 ENDS = {"stop": "done", "stop failure": "failed", "interrupt": "interrupted"}
 
 
-def find_said(
-    store: Store, session: int, kind: str, actor: str, text: str, since: int, until: int
-) -> int:
-    """The item of this session and actor with exactly this text, white space aside, that no event
-    has told yet; the one nearest to the middle of this time, or 0."""
-    around = Filters(kinds=(kind,), since=since, until=until + 1, session_id=session)
-    end = actor.rpartition(":")[2]
+def is_off(told: HookEvent) -> bool:
+    """Has the user switched yester off for its session, where that began?"""
+    return told.hints.get("off") == "1"
+
+
+def find_said(store: Store, session: int, item: Item, epoch: int) -> int:
+    """What somebody has said in this session in exactly the words of the item, white space aside,
+    and no event has told yet; the one nearest to this time, or 0."""
+    since, until = epoch - SAME_TIME, epoch + SAME_TIME + 1
+    around = Filters(kinds=(item.kind,), since=since, until=until, session_id=session)
+    text, end = item.body.strip(), item.actor.rpartition(":")[2]
     alike = [
-        item
-        for item in store.select(around, Paging(statuses=()))
-        if item.body.strip(" \t\n\r") == text
-        and (item.actor.endswith(end) if end else not item.actor)
+        old
+        for old in store.select(around, Paging(statuses=()))
+        if old.body.strip(" \t\n\r") == text and (old.actor.endswith(end) if end else not old.actor)
     ]
     if not alike:
         return 0
     turns = [turn.id for turn in store.entries(Turn, {"session": session})]
     told = {event.item for event in store.entries(Event, {"turn": turns})}
-    free = [item for item in alike if item.id not in told]
-    nearest = min(free, key=lambda item: abs(2 * item.epoch - since - until), default=None)
+    free = [old for old in alike if old.id not in told]
+    nearest = min(free, key=lambda old: abs(old.epoch - epoch), default=None)
     return nearest.id if nearest else 0
 
 

@@ -25,6 +25,7 @@ from yester.model import ECHO, Entry, Event, Injection, Item, ToolCall, replace
 from yester.redact import redact, redact_value, strip_private
 from yester.spans import Span, apply_edits
 from yester.store.contract import Store
+from yester.tables import load_table
 from yester.text.document import expand_item
 from yester.text.sentences import split_sentences
 
@@ -37,14 +38,9 @@ _SHORT_TEXTS = (
 )  # fmt: skip
 _FIELDS, _NAME = 50, 80  # of a tool's input that are told apart; characters of a field's name
 SHORTEST = 50  # characters of a tool's input and output that can be worth an observation
+_TOOLS = load_table("transcripts")["tool"]
+SHELLS = frozenset(name for row in _TOOLS if "command" in row["input"] for name in row["names"])
 # `yester recall …` in a shell prints what is stored already; so does our MCP server.
-SHELLS = frozenset(
-    {
-        "bash", "exec_command", "local_shell", "powershell", "run_shell_command",
-        "run_terminal_cmd", "run_terminal_command", "run_terminal_command_v2", "shell",
-        "shell_command",
-    }
-)  # fmt: skip
 _OWN_COMMAND = re.compile(
     r"(?:^|[;&|(`])\s*(?:(?:\w{1,40}=\S{0,200}|env|exec|sudo|time|uvx|uv run|pipx run)\s+){0,8}"
     r"(?:\S{0,200}/)?(?:yester|python\S{0,9} -m yester)\s+[\w-]", re.M
@@ -247,11 +243,11 @@ def is_repeated(text: str, shown: Iterable[Shown], epoch: int | None = None) -> 
     return sum(map(len, said)) >= _FEWEST and said <= frozenset().union(*known)
 
 
-def mark_echo(entry: Entry, find_shown: Callable[[Item], Iterable[Shown]]) -> Entry:
+def mark_echo(entry: Entry, find_shown: Callable[[], Iterable[Shown]]) -> Entry:
     """The same as an echo, which is kept and in no index, if the agent only says again what it was
     shown in the session."""
     item = entry.item
-    if not can_be_echo(item) or not is_repeated(item.body, find_shown(item), item.epoch):
+    if not can_be_echo(item) or not is_repeated(item.body, find_shown(), item.epoch):
         return entry
     item = replace(item, status=ECHO)
     return replace(entry, item=item, hash=content_hash(item))

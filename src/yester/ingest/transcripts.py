@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from errno import EINVAL
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISREG
@@ -215,7 +216,7 @@ class Ingest:
                 if item.kind == "prompt" and item.title:
                     self._unnamed.add(item.session)
             else:
-                self.add_entry(mark_echo(prepare_item(item), self._find_shown))
+                self.add_entry(mark_echo(prepare_item(item), partial(self._find_shown, item)))
             before, shown = shown, max(shown, reading.offset)
             yield shown - before
             if self.is_full:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Container, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,13 +24,13 @@ import msgspec
 from yester import __version__, git
 from yester.agents.descriptors import find_agent
 from yester.agents.hooks import TRIAL, HookEvent
-from yester.capture.spool import NewerFormat, Spool, Spooled, peek_event, read_event
+from yester.capture.spool import NewerFormat, Spool, peek_event, read_event
 from yester.clock import DAY
 from yester.config import Config
 from yester.context.block import Context, Shown, join_contexts
 from yester.errors import SourceError, StoreError
 from yester.fence import MOST_UNITS, count_units
-from yester.ingest.events import Events
+from yester.ingest.events import Events, is_off
 from yester.memory import Memory
 from yester.model import ON_REQUEST, Answered, Event, Feedback, Injection, OwedStart, replace
 from yester.operations.context import EVENTS, ContextRequest, build_context
@@ -41,7 +42,7 @@ from yester.worker.process import Log
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
-    from yester.worker.threads import Embedding
+    from yester.worker.threads import Background
 
 ASKING = frozenset(EVENTS.values())
 _EVENT_NAMES = {what: name for name, what in EVENTS.items()}
@@ -95,8 +96,7 @@ def describe_given(block: Context, fitting: Context) -> str:
 class Delivery:
     """An answer, and what is to be written down once it has arrived."""
 
-    id: str  # of the event that is answered
-    event: HookEvent
+    event: HookEvent  # that is answered
     body: bytes = b""
     lines: tuple[tuple[str, Shown], ...] = ()  # by the event they belong to
     start: str = ""  # the SessionStart whose block it brings
@@ -104,32 +104,30 @@ class Delivery:
 
 
 class Answers:
-    """Give it the settings with `use` before anything is asked; `close` it at the end."""
+    """`close` it at the end."""
 
-    def __init__(self, home: Path, spool: Spool, store: Store, log: Log) -> None:
+    def __init__(
+        self, home: Path, spool: Spool, events: Events, background: Background, log: Log
+    ) -> None:
         self._spool = spool
-        self._store = store
-        self._log = log
+        self._store = events.store
+        self._events, self._background = events, background
         self._recent: OrderedDict[str, HookEvent] = OrderedDict()
         self._arrived: list[Delivery] = []  # and still to be written down
         self._starts: set[str] = set()  # whose block is on its way, or has arrived
         self._took: list[Answered] = []  # after how many ms hooks were answered
-        self._surroundings = Surroundings(log)
-        self.memory = WorkerMemory(home, store, self._surroundings, _AT_PROMPT)
-
-    def use_settings(self, config: Config, intake: Events) -> None:
-        self.memory.settings, self._intake = config, intake
+        self._memory = WorkerMemory(home, events, background, log)
 
     def close(self) -> None:
-        self._surroundings.close()
+        self._memory.stop_looking()
         if self._took:
             with suppress(StoreError, OSError), self._store.transaction("ledger"):
                 self._store.append(self._took)
 
-    def remember_event(self, id_: str, event: HookEvent) -> None:
+    def remember_event(self, event: HookEvent) -> None:
         """An event that has left the spool; its hook may yet ask."""
         if event.what in ASKING:
-            self._recent[id_] = event
+            self._recent[event.id] = event
             if len(self._recent) > _RECENT:
                 self._recent.popitem(last=False)
 
@@ -157,24 +155,22 @@ class Answers:
         if id_ in self._recent:
             return self._recent[id_]
         path = self._spool.find_event(id_)
-        found = self._read_spooled(path) if path is not None else None
-        return None if found is None else found[1]
+        return None if path is None else self._read_spooled(path)
 
-    def _read_spooled(self, path: Path) -> tuple[Spooled, HookEvent] | None:
+    def _read_spooled(self, path: Path) -> HookEvent | None:
         with suppress(OSError, ValueError, NewerFormat, SourceError):
-            spooled = read_event(path)
-            return spooled, self._intake.read_event(spooled)[0]
+            return self._events.read_event(read_event(path))[0]
         return None
 
-    def answer_hook(self, id_: str, event: HookEvent) -> Delivery:
+    def answer_hook(self, event: HookEvent) -> Delivery:
         """What the hook prints; `settle_delivery` when it is known whether it has. May raise
         anything: the caller answers nothing then."""
         if event.session == TRIAL:
             body = render_answer(event.agent, event.name, f"yester {__version__} answers")
-            return Delivery(id_, event, body)
+            return Delivery(event, body)
         began = time.perf_counter()
         try:
-            return self._make_delivery(id_, event)
+            return self._make_delivery(event)
         finally:
             ms = round((time.perf_counter() - began) * 1000)
             self._took.append(Answered(event.epoch // DAY, ms))
@@ -186,20 +182,19 @@ class Answers:
         else:
             self._starts.discard(delivery.start)
 
-    def _make_delivery(self, id_: str, event: HookEvent) -> Delivery:
-        if self._intake.refusal(event):
-            return Delivery(id_, event)
-        if self.memory.embedding is not None:
-            self.memory.embedding.load_soon()
-        start = self._start_to_give(id_, event)
+    def _make_delivery(self, event: HookEvent) -> Delivery:
+        if self._events.refusal(event):
+            return Delivery(event)
+        self._background.embedding.load_soon()
+        start = self._start_to_give(event)
         block = fitting = _NOTHING
         if start is not None:
             block = self._start_block(event, start)
         if event.what != "start":
             fitting = self._event_context(event, block)
-        self._surroundings.look_again(event.cwd)
+        self._memory.look_again(event.cwd)
         shows = find_agent(event.agent).shows_messages and not event.actor
-        shows = shows and self.memory.config.flag("announce")
+        shows = shows and self._memory.config.flag("announce")
         news = self._find_news(event) if shows else []
         given = describe_given(block, fitting) if shows else ""
         message = "\n".join(filter(None, (*(text for _, text in news), given)))
@@ -209,12 +204,12 @@ class Answers:
             (event.name, one) for one in fitting.shown
         ]
         told = tuple(one for one, _ in news)
-        delivery = Delivery(id_, event, body, tuple(lines) if body else (), news=told)
+        delivery = Delivery(event, body, tuple(lines) if body else (), news=told)
         if start is None or (block.text and not body):  # (this client takes no text here)
             return delivery
         self._starts.add(start.event)
         if not block.text:  # nothing to say is owed to nobody, whatever becomes of the rest
-            self._arrived.append(Delivery(id_, event, start=start.event))
+            self._arrived.append(Delivery(event, start=start.event))
             return delivery
         return replace(delivery, start=start.event)
 
@@ -227,68 +222,71 @@ class Answers:
         session = "" if event.what == "start" else event.session
         return find_news(self._store, session, event.epoch)[:_MOST_NEWS]
 
-    def _start_to_give(self, id_: str, event: HookEvent) -> OwedStart | None:
+    def _start_to_give(self, event: HookEvent) -> OwedStart | None:
         """The start whose block is to be given now. What a sub-agent is told only it reads."""
         if event.what not in ("start", "prompt", "read") or event.actor or not event.session:
             return None
-        session = self._intake.session_of(event)
+        session = self._events.session_of(event)
         owed = self._store.entries(OwedStart, {"session": session.id}) if session.id else []
         known = next((one for one in owed if one.event not in self._starts), None)
         if event.what == "start":
-            new: OwedStart | None = OwedStart(id_, event.source, event.epoch)
+            new: OwedStart | None = OwedStart(event.id, event.source, event.epoch)
         else:
-            new = self._start_in_spool(id_, event)
+            new = self._start_in_spool(event)
         return known.followed_by(new) if known and new else new or known
 
-    def _start_in_spool(self, id_: str, event: HookEvent) -> OwedStart | None:
+    def _start_in_spool(self, event: HookEvent) -> OwedStart | None:
         """A start of the same session that has not been taken in: nobody was there, or too busy."""
-        before = [path for path in self._spool.list_waiting() if path.name < id_]
+        before = [path for path in self._spool.list_waiting() if path.name < event.id]
         for path in reversed(before[-_LOOKED_THROUGH:]):
-            found = self._read_spooled(path) if peek_event(path)[1] == _START else None
-            if found is None:
-                continue
-            spooled, start = found
-            if (start.session, start.agent) != (event.session, event.agent):
+            start = self._read_spooled(path) if peek_event(path)[1] == _START else None
+            if start is None or (start.session, start.agent) != (event.session, event.agent):
                 continue
             settled = path.name in self._starts or self._store.entries(Event, {"id": path.name})
-            if settled or spooled.off or self._intake.refusal(start):
+            if settled or is_off(start) or self._events.refusal(start):
                 return None
             return OwedStart(path.name, start.source, start.epoch)
         return None
 
     def answer_recall(self, text: str, root: str) -> bytes | None:
         """For the command line, which would have to load the model first."""
-        memory = self.memory
-        if memory.embedding is not None and memory.search_embedder is None:
-            memory.embedding.load_soon()
+        memory = self._patient_memory()
+        if memory.search_embedder is None and memory.config["embedder"] != "none":
+            self._background.embedding.load_soon()
             if has_vectors(self._store):
                 return None  # not loaded yet: the command does it itself
         try:
             asked = msgspec.json.decode(text, type=Asked)
         except msgspec.MsgspecError:
             return None
-        fates = partial(self._surroundings.judge_files, root, patience=_ASKED) if root else None
+        fates = memory.judge_staleness(root) if root else None
         found = answer_question(self._store, asked, memory.weights, memory.search_embedder, fates)
         return msgspec.json.encode(found)
 
     def print_recall(self, words: Sequence[str], cwd: str) -> bytes | None:
         """What `yester recall WORDS` prints in this folder. None: the command does it itself, as it
         must where something is to be said besides."""
-        own = self.memory
-        if own.search_embedder is None or own.config.warnings:
+        memory = self._patient_memory(cwd)
+        if memory.search_embedder is None or memory.config.warnings:
             return None
         from yester.faces.cli.recall import print_recall
 
-        memory = WorkerMemory(own.home, self._store, self._surroundings, _ASKED, cwd)
-        memory.settings, memory.embedding = own.settings, own.embedding
         return print_recall(memory, words)
+
+    def _patient_memory(self, cwd: str = "") -> WorkerMemory:
+        """The same for a person who has asked, in this folder."""
+        memory = copy(self._memory)
+        memory.cwd, memory.patience = cwd, _ASKED
+        return memory
 
     def write_ledger(self, left: Container[str]) -> None:
         """The ledger of what was shown; written after the event, since only then the session is
         sure to be known, and the agent does not wait for it. `left`: files that stay in the spool.
         """
         stored = [
-            one for one in self._arrived if one.id in left or self._spool.find_event(one.id) is None
+            one
+            for one in self._arrived
+            if one.event.id in left or self._spool.find_event(one.event.id) is None
         ]
         rows: list[Injection | Feedback] = []
         starts = []
@@ -323,12 +321,12 @@ class Answers:
         request = replace(self._make_request(event), event=_START, source=start.source)
         if event.what != "start":
             request = replace(request, now=start.epoch, budget=_LATE_START)
-        return build_context(self.memory, request)
+        return build_context(self._memory, request)
 
     def _event_context(self, event: HookEvent, block: Context) -> Context:
         """What is given for an event; `block`: what the same answer brings besides."""
         request = self._make_request(event)
-        session = self._intake.session_of(event)
+        session = self._events.session_of(event)
         shown = []
         if session.id and event.what in ("prompt", "read"):
             shown = self._store.entries(Injection, {"session": session.id})
@@ -340,35 +338,56 @@ class Answers:
         )
         if block.text:
             request = replace(request, units=MOST_UNITS - count_units(block.text) - 1)
-        return build_context(self.memory, request)
+        return build_context(self._memory, request)
 
     def _make_request(self, event: HookEvent) -> ContextRequest:
-        project = self._intake.projects.by_key(self._intake.session_of(event).project)
+        project = self._events.projects.by_key(self._events.session_of(event).project)
         return ContextRequest(
             _EVENT_NAMES[event.what], event.cwd, event.prompt, event.file, project=project,
             session=event.session, source=event.source, variables=event.hints,
         )  # fmt: skip
 
 
-class Surroundings:
-    """What git says about the work in a folder, asked in the background: a hook does not wait for
-    it, or not for long. What was seen last is used, and looked at again for the next time."""
+class WorkerMemory(Memory):
+    """The worker's own store, settings and model. Git is asked in the background: a hook does not
+    wait for it, or not longer than `patience` seconds. What it said last is used, and it is asked
+    again for the next time. This belongs to the worker: do not close it."""
 
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self._known: dict[str, git.Signals] = {}  # the one looked at last at the end
+    def __init__(self, home: Path, events: Events, background: Background, log: Log) -> None:
+        super().__init__(home, {}, who="worker", ask_worker=None)
+        self._events, self._background, self._log = events, background, log
+        self.patience = _AT_PROMPT
+        self._signals: dict[str, git.Signals] = {}  # of the folder looked at last at the end
         self._looks: dict[str, Future[None]] = {}  # those that are not over
         self._thread = ThreadPoolExecutor(1, "git")
         self._facts = GitFacts()
 
-    def current_signals(self, folder: str, patience: float) -> git.Signals:
-        """What it looks like, where that is known within `patience` seconds, else looked like."""
-        wait([self.look_again(folder)], patience)
-        return self.last_signals(folder)
+    @property
+    def store(self) -> Store:
+        return self._events.store
 
-    def last_signals(self, folder: str) -> git.Signals:
-        """What it looked like last."""
-        return self._known.get(folder, git.Signals())
+    @property
+    def reading(self) -> Store:
+        return self._events.store
+
+    @property
+    def config(self) -> Config:
+        return self._events.config
+
+    @property
+    def search_embedder(self) -> Embedder | None:
+        """The model, once it is loaded."""
+        return self._background.embedding.embedder
+
+    def git_signals(self, folder: str, wait: bool = True) -> git.Signals:
+        """What a folder looks like, where that is known soon enough, else looked like last."""
+        if wait:
+            with suppress(TimeoutError):
+                self.look_again(folder).result(max(self.patience, _AT_START))
+        return self._signals.get(folder, git.Signals())
+
+    def judge_staleness(self, root: str) -> Fates:
+        return partial(self._judge_files, root, self.patience)
 
     def look_again(self, folder: str) -> Future[None]:
         """For the next time. Not while an answer is made: git and Python would slow it down."""
@@ -377,66 +396,27 @@ class Surroundings:
             self._looks[folder] = self._thread.submit(self._look, folder)
         return self._looks[folder]
 
-    def judge_files(
-        self, folder: str, works: Sequence[Work], patience: float
-    ) -> Mapping[int, Staleness]:
-        """What has become of these items' files, as far as it is known or quickly found out."""
-        with self._log.survive("asking git"):
-            facts = self._facts.gather_facts(folder, works, time.monotonic() + patience)
-            return judge_staleness(works, facts)
-        return {}
-
-    def close(self) -> None:
+    def stop_looking(self) -> None:
         self._thread.shutdown(cancel_futures=True)
 
     def _look(self, folder: str) -> None:
         found = git.Signals()
         with self._log.survive("asking git"):
             found = git.collect_signals(folder, time.monotonic() + _LOOKING)
-        known = [(key, value) for key, value in self._known.items() if key != folder]
+        known = [(key, value) for key, value in self._signals.items() if key != folder]
         # At once: the worker's thread reads it.
-        self._known = {**dict(known[1 - _FOLDERS :]), folder: found}
+        self._signals = {**dict(known[1 - _FOLDERS :]), folder: found}
         if found.head and found.recent:
             # The history, before a hook needs it to judge what it found.
             since = int(time.time() * 1000) - _BACK
-            self._thread.submit(
-                self.judge_files, folder, [Work(0, since, found.recent[:1])], _LOOKING
-            )
+            work = Work(0, since, found.recent[:1])
+            self._thread.submit(self._judge_files, folder, _LOOKING, [work])
 
-
-class WorkerMemory(Memory):
-    """The worker's own store, settings and model; and git, as far as it answers in `patience`
-    seconds. It belongs to the worker: do not close it."""
-
-    def __init__(
-        self, home: Path, store: Store, surroundings: Surroundings, patience: float, cwd: str = ""
-    ) -> None:
-        super().__init__(home, {}, cwd=cwd, who="worker", ask_worker=None)
-        self._worker_store, self._surroundings, self._patience = store, surroundings, patience
-        self.settings: Config | None = None
-        self.embedding: Embedding | None = None
-
-    @property
-    def store(self) -> Store:
-        return self._worker_store
-
-    @property
-    def reading(self) -> Store:
-        return self._worker_store
-
-    @property
-    def config(self) -> Config:
-        return self.settings or super().config
-
-    @property
-    def search_embedder(self) -> Embedder | None:
-        """The model, once it is loaded."""
-        return self.embedding.embedder if self.embedding is not None else None
-
-    def git_signals(self, folder: str, wait: bool = True) -> git.Signals:
-        if not wait:
-            return self._surroundings.last_signals(folder)
-        return self._surroundings.current_signals(folder, max(self._patience, _AT_START))
-
-    def judge_staleness(self, root: str) -> Fates:
-        return partial(self._surroundings.judge_files, root, patience=self._patience)
+    def _judge_files(
+        self, folder: str, patience: float, works: Sequence[Work]
+    ) -> Mapping[int, Staleness]:
+        """What has become of these items' files, as far as it is known or quickly found out."""
+        with self._log.survive("asking git"):
+            facts = self._facts.gather_facts(folder, works, time.monotonic() + patience)
+            return judge_staleness(works, facts)
+        return {}

@@ -7,22 +7,16 @@ says. What cannot be taken in is set aside (spool/bad), so that nothing keeps th
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
 from yester.agents.hooks import READ_TRANSCRIPT_AFTER, HookEvent
-from yester.capture.rules import Rules
 from yester.capture.spool import ENDED_WORKER, NewerFormat, Spool, Spooled, read_event
-from yester.config import Config
 from yester.errors import StoreError
 from yester.ingest.events import Events
-from yester.ingest.transcripts import Ingest
 from yester.model import Source
-from yester.store.contract import Store
 from yester.worker.answers import Answers
 from yester.worker.process import Log
 from yester.worker.watchdog import TWICE, Marks, Piece, Watchdog
@@ -35,19 +29,19 @@ SETTLE = 0.15  # seconds a client needs to write down what its hook has told
 class _Due:
     """A transcript that is to be read, when, and the spool files that must stay until it is."""
 
+    path: Path
     when: float
     told: HookEvent
     files: list[Path]
 
 
 class Intake:
-    """Give it the settings with `use_settings` before anything is taken in. `stored` is called when
-    something was."""
+    """`stored` is called when something was taken in."""
 
     def __init__(
         self,
         spool: Spool,
-        store: Store,
+        taker: Events,
         log: Log,
         watchdog: Watchdog,
         marks: Marks,
@@ -55,7 +49,7 @@ class Intake:
         stored: Callable[[], None],
         clock: Callable[[], float],
     ) -> None:
-        self._spool, self._store, self._log = spool, store, log
+        self._spool, self._taker, self._log = spool, taker, log
         self._watchdog, self._marks = watchdog, marks
         self._answers, self._stored, self._clock = answers, stored, clock
         self.more = True  # may the spool hold something?
@@ -63,24 +57,18 @@ class Intake:
         self.last = clock()  # when something was taken in
         self._left: set[str] = set()  # spool files of a newer yester, or that cannot be removed
         self._waiting: list[Path] = []  # of the spool, as it was last listed
-        self._held: Counter[Path] = Counter()  # spool files that go when theirs have been read
         self._due: dict[Path, _Due] = {}  # transcripts to be read
-        self._reading: Iterator[None] | None = None
-        self._opened = Path()  # the transcript it goes through
-
-    def use_settings(self, config: Config, rules: Rules) -> None:
-        self._config, self._rules = config, rules
-        self.taker = Events(self._store, config, rules)
-        self._answers.use_settings(config, self.taker)
+        self._opened: _Due | None = None  # the one that is being read
+        self._reading: Iterator[None] = iter(())
 
     @property
     def at_work(self) -> bool:
         """Is there something to do at once?"""
-        return self.more or self._reading is not None
+        return self.more or self._opened is not None
 
-    def next_due(self) -> float | None:
+    def next_due(self) -> float:
         """When the next transcript is to be read."""
-        return min((due.when for due in self._due.values()), default=None)
+        return min((due.when for due in self._due.values()), default=float("inf"))
 
     def make_all_due(self) -> bool:
         """Let everything be due now; is there anything?"""
@@ -104,80 +92,92 @@ class Intake:
     def _take_batch(self) -> bool:
         """A batch from the spool; is there more?"""
         if not self._waiting:  # listed once for many batches: there may be thousands
+            held = self._held_files()
             self._waiting = [
                 path
                 for path in self._spool.list_waiting()
-                if path.name not in self._left and path not in self._held
+                if path.name not in self._left and path not in held
             ]
-        now = self._next_batch()
-        batch: list[tuple[Path, Spooled]] = []
-        self._watchdog.watch()
-        self._marks.begin(*map(_event_piece, now))
-        for path in now:
-            if self._marks.ended_workers(_event_piece(path)) >= TWICE:
-                self._marks.settle(_event_piece(path))
-                self._set_aside(path, ENDED_WORKER)
-                continue
-            try:
-                batch.append((path, read_event(path)))
-            except FileNotFoundError:
-                continue
-            except NewerFormat:
-                self._left.add(path.name)
-            except ValueError:
-                self._set_aside(path, "is not an event")
-            except OSError as error:
-                self._leave_in_spool(path, "reading", error)
-        if batch:
-            self._store_batch(batch)
-            self._marks.settle(*(_event_piece(path) for path, _ in batch))
+        # Near an event at which a worker has ended each is taken alone: it may have been one of the
+        # others in its batch.
+        near = map(_event_piece, self._waiting[:BATCH])
+        size = 1 if any(map(self._marks.ended_workers, near)) else BATCH
+        now, self._waiting = self._waiting[:size], self._waiting[size:]
+        self._store_events(now)
+        self._marks.settle(*map(_event_piece, now))
         self._marks.rest()
         self._answers.write_ledger(self._left)
         return bool(now)  # until a new listing has nothing: more may have come meanwhile
 
-    def _next_batch(self) -> list[Path]:
-        """Of what waits. Near an event at which a worker has ended each is taken alone: it may have
-        been one of the others in its batch."""
-        near = map(_event_piece, self._waiting[:BATCH])
-        size = 1 if any(map(self._marks.ended_workers, near)) else BATCH
-        batch, self._waiting = self._waiting[:size], self._waiting[size:]
-        return batch
-
-    def _store_batch(self, batch: list[tuple[Path, Spooled]]) -> None:
-        self._marks.begin(*(_event_piece(path) for path, _ in batch))
+    def _store_events(self, paths: Sequence[Path]) -> None:
+        self._watchdog.watch()
+        self._marks.begin(*map(_event_piece, paths))
+        batch = {path: spooled for path in paths if (spooled := self._read_event(path))}
+        if not batch:
+            return
+        self._marks.begin(*map(_event_piece, batch))
         try:
-            taken = self.taker.take_batch([spooled for _, spooled in batch], self._marks.rest)
+            taken = self._taker.take_batch([*batch.values()], self._marks.rest)
         except (StoreError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 -- one event's fault must not keep the others out
-            if len(batch) > 1:
-                for one in batch:
-                    self._store_batch([one])
-                return
-            self._log.say_failure(f"taking {batch[0][1].id}", error)
-            self._set_aside(batch[0][0], "could not be taken in")
+            for path in batch:
+                if len(batch) > 1:
+                    self._store_events([path])
+                else:
+                    self._log.say_failure(f"taking {path.name}", error)
+                    self._set_aside(path, "could not be taken in")
             return
-        self.events += len(taken.told)
+        self.events += len(taken.new)
         self.last = self._clock()
         self._stored()
-        told = {**taken.told, **taken.again}
-        self._answers.note_edits(list(taken.told.values()))
-        for path, spooled in batch:
-            if spooled.id in taken.unreadable:
+        self._answers.note_edits(taken.new)
+        told = {one.id: one for one in (*taken.new, *taken.again)}
+        for path in batch:
+            if path.name in taken.unreadable:
                 self._set_aside(path, "is not a JSON object")
-                continue
-            self._held[path] = 1
-            if spooled.id in told:
-                self._follow_up(path, spooled.id, told[spooled.id])
-            self._let_go([path])
+            elif path.name in told:
+                self._follow_up(path, told[path.name])
+        self._let_go(path for path in batch if path.name not in taken.unreadable)
 
-    def _follow_up(self, path: Path, id_: str, told: HookEvent) -> None:
+    def _read_event(self, path: Path) -> Spooled | None:
+        """None: it was set aside, or stays where it is."""
+        if self._marks.ended_workers(_event_piece(path)) >= TWICE:
+            self._set_aside(path, ENDED_WORKER)
+            return None
+        try:
+            return read_event(path)
+        except FileNotFoundError:
+            pass
+        except NewerFormat:
+            self._left.add(path.name)
+        except ValueError:
+            self._set_aside(path, "is not an event")
+        except OSError as error:
+            self._leave_in_spool(path, "reading", error)
+        return None
+
+    def _follow_up(self, path: Path, told: HookEvent) -> None:
         """What follows from an event: its hook may yet ask, its transcript has something new."""
-        self._answers.remember_event(id_, told)
+        self._answers.remember_event(told)
         if told.what in READ_TRANSCRIPT_AFTER:
             for transcript in told.transcripts:
-                self._held[path] += 1
                 self._read_later(transcript, told, [path])
+
+    def _held_files(self) -> set[Path]:
+        """Spool files that go when the transcripts they name have been read."""
+        due = [*self._due.values(), *filter(None, [self._opened])]
+        return {path for one in due for path in one.files}
+
+    def _let_go(self, paths: Iterable[Path]) -> None:
+        """Remove spool files nobody holds any more: all that follows from them is stored."""
+        held = self._held_files()
+        for path in paths:
+            try:
+                if path not in held:
+                    path.unlink(missing_ok=True)
+            except OSError as error:
+                self._leave_in_spool(path, "removing", error)
 
     def _set_aside(self, path: Path, why: str, transcript: Path | None = None) -> None:
         try:
@@ -185,18 +185,6 @@ class Intake:
             self._log.say(f"{path.name} {why}; moved to spool/bad")
         except OSError as error:
             self._leave_in_spool(path, "setting aside", error)
-
-    def _let_go(self, paths: Iterable[Path]) -> None:
-        """Remove spool files nobody holds any more: all that follows from them is stored."""
-        for path in paths:
-            self._held[path] -= 1
-            if self._held[path] > 0:
-                continue
-            del self._held[path]
-            try:
-                path.unlink(missing_ok=True)
-            except OSError as error:
-                self._leave_in_spool(path, "removing", error)
 
     def _leave_in_spool(self, path: Path, what: str, error: OSError) -> None:
         """A spool file that cannot be handled stays where it is, for later."""
@@ -208,70 +196,63 @@ class Intake:
     def _read_later(self, transcript: Path, told: HookEvent, files: list[Path]) -> None:
         known = self._due.get(transcript)
         files = [*known.files, *files] if known else files
-        self._due[transcript] = _Due(self._clock() + SETTLE, told, files)
+        self._due[transcript] = _Due(transcript, self._clock() + SETTLE, told, files)
 
     def _read_on(self) -> bool:
         """A few steps through a transcript; False when there is nothing to read now."""
-        if self._reading is None:
-            path = min(self._due, key=lambda p: self._due[p].when, default=None)
-            if path is None or self._due[path].when > self._clock():
+        due = self._opened
+        if due is None:
+            due = min(self._due.values(), key=lambda one: one.when, default=None)
+            if due is None or due.when > self._clock():
                 return False
-            ended = self._marks.ended_workers(self._transcript_piece(path))
-            due = self._due.pop(path)
+            ended = self._marks.ended_workers(self._transcript_piece(due.path))
+            del self._due[due.path]
             if ended >= TWICE:
-                self._leave_unread(path, due.files)
+                self._leave_unread(due)
                 return True
-            self._reading, self._opened = self._read_and_release(path, due), path
+            self._opened, self._reading = due, self._read_transcript(due.path, due.told)
         self._watchdog.watch()
-        self._marks.begin(self._transcript_piece(self._opened))
-        for _ in range(20):
-            if next(self._reading, self) is self:
-                self._reading = None
-                break
+        self._marks.begin(self._transcript_piece(due.path))
+        try:
+            finished = any(next(self._reading, self) is self for _ in range(20))
+        except (StoreError, OSError):
+            self._opened = None
+            self._read_later(due.path, due.told, due.files)
+            raise
+        if finished:
+            self._opened = None
+            self._marks.settle(Piece("transcript", str(due.path)))
+            self._let_go(due.files)
+            if self._spool.put_back(due.path):
+                self.more = True
         return True
 
     def _transcript_piece(self, path: Path) -> Piece:
         """A transcript from where the store has it: who has come further was not stopped by it."""
         try:
             size = path.stat().st_size
-            known = next(iter(self._store.entries(Source, {"path": str(path)})), None)
+            known = next(iter(self._taker.store.entries(Source, {"path": str(path)})), None)
         except (OSError, ValueError):  # no file, or a name that is none
             return Piece("transcript", str(path))
         reached = known.offset + known.line if known else 0  # some readers count only one of them
         return Piece("transcript", str(path), reached, size)
 
-    def _leave_unread(self, transcript: Path, files: list[Path]) -> None:
+    def _leave_unread(self, due: _Due) -> None:
         """Until it grows, another version comes, or `doctor --fix` puts its events back."""
         self._log.say("reading a transcript failed: it has ended the worker twice")
-        for path in files:
-            del self._held[path]
-            self._set_aside(path, f"came with a transcript that {ENDED_WORKER}", transcript)
-
-    def _read_and_release(self, path: Path, due: _Due) -> Iterator[None]:
-        try:
-            yield from self._read_transcript(path, due.told)
-        except (StoreError, OSError):
-            self._reading = None
-            self._read_later(path, due.told, due.files)
-            raise
-        self._marks.settle(Piece("transcript", str(path)))
-        self._let_go(due.files)
-        if self._spool.put_back(path):
-            self.more = True
+        for path in due.files:
+            self._set_aside(path, f"came with a transcript that {ENDED_WORKER}", due.path)
 
     def _read_transcript(self, path: Path, told: HookEvent) -> Iterator[None]:
         agent = AGENTS.get(told.agent)
-        if agent is None or self.taker.refusal(told) or not os.path.isfile(path):  # noqa: PTH113
+        if agent is None or self._taker.refusal(told) or not os.path.isfile(path):  # noqa: PTH113
             return  # (Path.is_file() raises where a folder is closed to us)
-        options = Options(self._config.flag("thinking"), self._config.flag("subagents"))
-        ingest = Ingest(
-            self._store, self.taker.projects, options, self._rules, before_storing=self._marks.rest
-        )
+        ingest = self._taker.open_ingest(self._marks.rest)
         for _ in ingest.read_slices(agent, path):
             yield
         ingest.flush()
         self._marks.rest()
-        self.taker.find_prompts(told.session, told.agent)
+        self._taker.find_prompts(told.session, told.agent)
         self._stored()
         if ingest.report.failed:
             self._log.say(f"a transcript of {told.agent} could not be read")

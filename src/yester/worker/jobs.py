@@ -9,17 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from yester.cards import QUIET
 from yester.config import Config
 from yester.errors import SourceError
-from yester.ingest.projects import describe_joins, join_next
 from yester.model import Queue, Waiting, replace
-from yester.project import Projects
 from yester.store.contract import Store
 from yester.worker.process import Log
-from yester.worker.watchdog import TWICE, Marks, Piece, Watchdog
+from yester.worker.watchdog import TWICE, Marks, Piece
 
 if TYPE_CHECKING:
     from yester.llm.budget import Asker
@@ -34,37 +32,13 @@ _DISTIL_MODULES = (
 _READER_MODULES = ("text.models", "text.wordpiece", "text.embed", "text.reader")
 
 
-class Job(Protocol):
-    def step(self, config: Config) -> bool:
-        """A slice of work; False: there is nothing to do now. Only what is wrong with the store is
-        raised: one session's fault must not stop the others."""
+# A slice of work; False: there is nothing to do now. Only what is wrong with the store is raised:
+# one session's fault must not stop the others.
+Step = Callable[[Config], bool]
 
 
 def current_ms() -> int:
     return int(time.time() * 1000)
-
-
-class Joining:
-    """Projects of an older version that are work trees which are gone."""
-
-    def __init__(
-        self, store: Store, log: Log, watchdog: Watchdog, projects: Callable[[], Projects]
-    ) -> None:
-        self._store, self._log = store, log
-        self._watchdog, self._projects = watchdog, projects
-        self._done = False
-
-    def step(self, _: Config) -> bool:
-        if self._done:
-            return False
-        found = None
-        with self._log.survive("joining work trees"), self._watchdog.asleep():
-            # Over all items of a project, in one transaction.
-            found = join_next(self._store, self._projects(), current_ms())
-        self._done = found is None  # after a fault, too: until the next start
-        if found is not None:
-            self._log.say(f"joined: {describe_joins(self._store, [found])}, {found.items} items")
-        return not self._done
 
 
 class Distilling:
@@ -158,18 +132,16 @@ class Archiving:
             id_ = waiting.session.id
             if self._again.get(id_, 0.0) > time.monotonic():
                 continue
-            archived = False
             with self._log.survive("archiving a session"):
                 try:
                     path, reason = archive_session(self._store, config, waiting, self._asker, now)
-                    archived = True
                     if reason:
                         self._log.say(f"archived as found: {reason}")
                     if path is not None:
                         self._log.say(f"session {waiting.session.key[:8]} archived")
+                    return True
                 except SourceError as error:
                     self._log.say(f"a session was not archived: {error}")
-            if not archived:
-                self._again[id_] = time.monotonic() + _ARCHIVE_PAUSE
+            self._again[id_] = time.monotonic() + _ARCHIVE_PAUSE
             return True
         return False

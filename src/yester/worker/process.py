@@ -18,7 +18,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -36,7 +35,7 @@ from yester.capture.homes import account_folder
 from yester.capture.question import ask_health
 from yester.capture.spool import trusted_runtime
 from yester.errors import StoreBusy, StoreError
-from yester.files import replace_file
+from yester.files import append_text, replace_file, update_file
 from yester.store.lock import write_lock
 
 T = TypeVar("T")
@@ -82,25 +81,15 @@ def seat_holder(home: Path, name: str = WORKER) -> int:
 def signal_holder(home: Path, pid: int, number: int, name: str = WORKER) -> bool:
     """A signal to the process that has the seat; False, and none is sent, where that is not `pid`.
 
-    The lock's file names its holder a moment late, and on a full disk not at all; and a pid may be
-    another process's by the time it is used. So the process is held by a handle first."""
-    handle = -1
-    if sys.platform == "linux":
-        with suppress(OSError):  # not on this kernel, or it has ended
-            handle = os.pidfd_open(pid)
+    The lock's file names its holder a moment late, and on a full disk not at all, so the process
+    must have that file open."""
+    if seat_holder(home, name) != pid or not _has_file_open(pid, home / "run" / name):
+        return False
     try:
-        if seat_holder(home, name) != pid or not _has_file_open(pid, home / "run" / name):
-            return False
-        if sys.platform == "linux" and handle >= 0:
-            signal.pidfd_send_signal(handle, number)
-        else:
-            os.kill(pid, number)
+        os.kill(pid, number)
         return True
     except ProcessLookupError:
         return False
-    finally:
-        if handle >= 0:
-            os.close(handle)
 
 
 def _has_file_open(pid: int, path: Path) -> bool:
@@ -126,15 +115,8 @@ def worker_command(home: Path) -> list[str]:
 
 def write_launch(home: Path) -> None:
     """run/launch for the hooks, one word a line; untouched where it is right already."""
-    path = home / "run" / "launch"
-    text = "".join(f"{word}\n" for word in worker_command(home))
-    try:
-        if path.read_text("utf-8") == text:
-            return
-    except (OSError, UnicodeDecodeError):
-        pass
     with suppress(OSError):  # no room, or not ours to write: sessions do without it
-        replace_file(path, text)
+        update_file(home / "run" / "launch", "".join(f"{word}\n" for word in worker_command(home)))
 
 
 def write_trouble(home: Path, reason: str) -> None:
@@ -156,14 +138,20 @@ def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
     }
     if environ.get("YESTER_EMBEDDER") == "none":
         clean["YESTER_EMBEDDER"] = "none"
-    if runtime := trusted_runtime(environ, os.getuid()):
+    if runtime := trusted_runtime(environ):
         clean["XDG_RUNTIME_DIR"] = str(runtime)
     return clean
 
 
-def start_detached(words: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """A process of ours that outlives us."""
-    return subprocess.Popen(  # noqa: S603 -- our own interpreter and module
+def start_process(
+    words: Sequence[str],
+    environ: Mapping[str, str],
+    answers: Callable[[], T | None],
+    patience: float,
+) -> T | None:
+    """Start one that outlives us and wait until it `answers`, with what it does; None where it
+    fails or takes too long. One that ends well has found another, which is to answer."""
+    process = subprocess.Popen(  # noqa: S603 -- our own interpreter and module
         words,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -173,17 +161,6 @@ def start_detached(words: Sequence[str], environ: Mapping[str, str]) -> subproce
         start_new_session=True,
         umask=0o077,
     )
-
-
-def start_process(
-    words: Sequence[str],
-    environ: Mapping[str, str],
-    answers: Callable[[], T | None],
-    patience: float,
-) -> T | None:
-    """Start one and wait until it `answers`, with what it does; None where it fails or takes too
-    long. One that ends well has found another, which is to answer."""
-    process = start_detached(words, environ)
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         if answer := answers():
@@ -215,12 +192,9 @@ class Log:
 
     def say(self, text: str) -> None:
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._clock()))
-        try:
+        with suppress(OSError):  # a full disk must not stop the worker
             self._rotate()
-            with open(self._path, "a", encoding="utf-8", opener=_open_private) as file:
-                file.write(f"{moment} {text}\n")
-        except OSError:
-            pass  # a full disk must not stop the worker
+            append_text(self._path, f"{moment} {text}\n")
 
     def say_failure(self, what: str, error: BaseException) -> None:
         places = " < ".join(
@@ -245,15 +219,10 @@ class Log:
     def _rotate(self) -> None:
         if not self._path.exists() or self._path.stat().st_size < LARGEST_LOG:
             return
-        for number in range(LOGS_KEPT - 1, 0, -1):
-            older = self._path.with_name(f"{self._path.name}.{number}")
-            if older.exists():
-                older.replace(self._path.with_name(f"{self._path.name}.{number + 1}"))
-        self._path.replace(self._path.with_name(f"{self._path.name}.1"))
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+        older = [self._path.with_name(f"{self._path.name}.{n}") for n in range(LOGS_KEPT, 0, -1)]
+        for path, place in zip([*older[1:], self._path], older, strict=True):
+            with suppress(FileNotFoundError):
+                path.replace(place)
 
 
 # --- versions ------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -78,12 +79,9 @@ class Door:
         # A socket's name must be short, the folder's need not be: bind from inside the folder.
         os.chdir(run)
         Path("worker.sock").unlink(missing_ok=True)
-        mask = os.umask(0o177)
-        try:
-            self._socket.bind("worker.sock")
-        finally:
-            os.umask(mask)
+        self._socket.bind("worker.sock")
         self._path = run / "worker.sock"
+        self._path.chmod(0o600)  # nobody listens yet, and the folder is closed to others
         self._inode = self._path.stat().st_ino
         with suppress(OSError):  # no room; it stands there from the last time
             replace_file(run / "sock", f"{self._path}\n")
@@ -137,16 +135,16 @@ class Door:
         accepted.setblocking(False)
         client = _Client(accepted, self._clock())
         self._clients[accepted.fileno()] = client
-        self._selector.register(
-            accepted, selectors.EVENT_READ, lambda mask: self._serve_client(client, mask)
-        )
-        self._serve_client(client, selectors.EVENT_READ)  # a hook has written before we get here
+        serve = partial(self._serve_client, client)
+        self._selector.register(accepted, selectors.EVENT_READ, serve)
+        self._serve_client(client)  # a hook has written before we get here
 
-    def _serve_client(self, client: _Client, mask: int) -> None:
+    def _serve_client(self, client: _Client, _: int = 0) -> None:
+        """As far as it goes without waiting."""
         try:
             if client.is_awaited:
                 self._drop_client(client, arrived=bool(client.socket.recv(1)))
-            elif mask & selectors.EVENT_READ and not client.answer:
+            elif not client.answer:
                 self._read_request(client)
             if client.answer:
                 self._write_answer(client)
@@ -182,7 +180,7 @@ class Door:
     def _hear_acknowledgements(self) -> None:
         """Who asks now may have waited for one of them to end: what it printed is known first."""
         for client in self._awaited_clients():
-            self._serve_client(client, selectors.EVENT_READ)
+            self._serve_client(client)
 
     def _awaited_clients(self) -> list[_Client]:
         return [client for client in self._clients.values() if client.is_awaited]
@@ -198,7 +196,7 @@ class Door:
                 return
             client.socket.shutdown(socket.SHUT_WR)
             events = selectors.EVENT_READ
-        self._selector.modify(client.socket, events, lambda mask: self._serve_client(client, mask))
+        self._selector.modify(client.socket, events, partial(self._serve_client, client))
 
     def _drop_client(self, client: _Client, arrived: bool = False) -> None:
         if self._clients.pop(client.socket.fileno(), None) is not None:

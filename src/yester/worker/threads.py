@@ -13,10 +13,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from yester.config import SETTINGS, Config, Value
+from yester.config import SETTINGS, Config
 from yester.errors import ConfigError, StoreBusy, StoreError
 from yester.model import Queue, Waiting
 from yester.store import open_store
@@ -39,21 +38,32 @@ _MOST_KNOWN = 20_000  # turns with a title; a session that had more would be rea
 
 
 class JobThread:
-    """Begins at once; `wake` it when there may be something to do, `close` it at the end.
+    """`start` it; `wake` it when there may be something to do, `close` it at the end.
 
     `stored` is called, by the thread, when it has stored what others are to know of."""
 
     name: ClassVar[str]
-    settings: ClassVar[tuple[str, ...]]  # by which it works; the first is "none" where it does not
+    settings: ClassVar[tuple[str, ...]]  # by which it works; not where the first is "none"
     patience: ClassVar[float]  # seconds for other writers
     leave: ClassVar[float | None] = None  # seconds for what is under way at the end; None: all
 
-    def __init__(self, config: Config, log: Log, stored: Callable[[], None]) -> None:
-        self._config, self._log, self._stored = config, log, stored
+    def __init__(
+        self, config: Config, log: Log, stored: Callable[[], None], titles: ReadTitles
+    ) -> None:
+        self._config, self._log, self._stored, self._titles = config, log, stored, titles
         self._more, self._ended = threading.Event(), threading.Event()
         self._more.set()
+        self._started = False
         self._thread = threading.Thread(target=self._run_thread, name=self.name, daemon=True)
-        self._thread.start()
+
+    def start(self) -> None:
+        self._started = True
+        if self._config[self.settings[0]] != "none":
+            self._thread.start()
+
+    def is_right_for(self, config: Config) -> bool:
+        """Was it started with the same settings?"""
+        return self._started and all(self._config[name] == config[name] for name in self.settings)
 
     def wake(self) -> None:
         self._more.set()
@@ -61,7 +71,8 @@ class JobThread:
     def close(self) -> None:
         self._ended.set()
         self._more.set()
-        self._thread.join(self.leave)
+        if self._thread.is_alive():
+            self._thread.join(self.leave)
 
     def _work_slice(self, store: Store) -> bool:
         """As a job's step; whatever it raises is logged, and tried again after a while."""
@@ -106,20 +117,6 @@ class JobThread:
 # --- titles --------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Unread:
-    """The turns of a session that are to be read, and since when it was distilled without them."""
-
-    session: int
-    since: int
-    texts: dict[bytes, tuple[str, str]]
-    useful: bool = False  # one of them has a title
-
-    def queue_session(self, store: Store) -> None:
-        with store.transaction("work"):
-            store.queue_sessions({self.session: self.since})
-
-
 class ReadTitles:
     """The reader model's titles in the worker, whose own thread must not wait for a model. A turn
     that was not read yet is distilled without the reader's title. The embedding thread reads it
@@ -131,7 +128,7 @@ class ReadTitles:
     def __init__(self) -> None:
         self._known: dict[bytes, Title] = {}
         self._asked: dict[bytes, tuple[str, str]] = {}
-        self._unread: deque[_Unread] = deque()
+        self._unread: deque[tuple[Waiting, dict[bytes, tuple[str, str]]]] = deque()
         self._absent = False  # there is no reader
 
     def find_title(
@@ -150,26 +147,27 @@ class ReadTitles:
     def hand_over(self, waiting: Waiting) -> None:
         """A session was distilled: what it asked for is to be read."""
         if self._asked:
-            self._unread.append(_Unread(waiting.session.id, waiting.since, self._asked))
+            self._unread.append((waiting, self._asked))
             self._asked = {}
 
     def has_unread(self) -> bool:
         return bool(self._unread)
 
-    def read_next(self, store: Store, reader: TitleFinder) -> bool:
-        """Read one turn. True: it was the last of its session, which waits to be distilled now."""
-        first = self._unread[0]
-        if first.texts:
-            key, texts = first.texts.popitem()
-            if key not in self._known:
-                self._remember_title(key, reader, texts)
-            first.useful = first.useful or self._known[key].usable
-        if first.texts:
-            return False
-        if first.useful:
-            first.queue_session(store)
+    def read_next(
+        self, store: Store, reader: TitleFinder, stop: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Read the turns of a session. True: it waits to be distilled now."""
+        waiting, texts = self._unread[0]
+        useful = False
+        for key, texts_of_turn in texts.items():
+            if stop():
+                return False
+            title = self._known.get(key) or self._read_title(key, reader, texts_of_turn)
+            useful = useful or title.usable
+        if useful:
+            _queue_again(store, waiting)
         self._unread.popleft()
-        return first.useful
+        return useful
 
     def give_up(self) -> None:
         """There is no reader: nothing is asked for any more."""
@@ -180,10 +178,10 @@ class ReadTitles:
         """The thread ends: the next worker distils these sessions again, and asks again."""
         with suppress(StoreError):
             while self._unread:
-                self._unread[0].queue_session(store)
+                _queue_again(store, self._unread[0][0])
                 self._unread.popleft()
 
-    def _remember_title(self, key: bytes, reader: TitleFinder, texts: tuple[str, str]) -> None:
+    def _read_title(self, key: bytes, reader: TitleFinder, texts: tuple[str, str]) -> Title:
         from yester.cards.titles import title_filter
         from yester.text.reader import NO_TITLE
 
@@ -193,6 +191,12 @@ class ReadTitles:
         if len(self._known) >= _MOST_KNOWN:
             del self._known[next(iter(self._known))]
         self._known[key] = title
+        return title
+
+
+def _queue_again(store: Store, waiting: Waiting) -> None:
+    with store.transaction("work"):
+        store.queue_sessions({waiting.session.id: waiting.since})
 
 
 class Embedding(JobThread):
@@ -205,7 +209,6 @@ class Embedding(JobThread):
     settings = ("embedder", *(one.name for one in SETTINGS if one.section == "embed"))
     patience = 0.5
     embedder: Embedder | None = None
-    titles: ReadTitles | None = None
     _reader: Reader | None = None
     _asked = _absent = False
 
@@ -218,27 +221,26 @@ class Embedding(JobThread):
     def _work_slice(self, store: Store) -> bool:
         from yester.ingest.vectors import embed_waiting
 
-        if self.titles is not None and self.titles.has_unread():
-            self._read_title(store, self.titles)
+        if self._titles.has_unread():
+            self._read_titles(store)
             return True
         if self.embedder is None and not self._load_model(store):
             return False
         assert self.embedder is not None
         return next(embed_waiting(store, self.embedder, self._ended.is_set), 0) > 0
 
-    def _read_title(self, store: Store, titles: ReadTitles) -> None:
+    def _read_titles(self, store: Store) -> None:
         from yester.text.reader import open_reader
 
         if self._reader is None:
             self._reader = open_reader(self._config.values, self._config.home)
         if self._reader is None:
-            titles.give_up()
-        elif titles.read_next(store, self._reader):
+            self._titles.give_up()
+        elif self._titles.read_next(store, self._reader, self._ended.is_set):
             self._stored()
 
     def _end_work(self, store: Store) -> None:
-        if self.titles is not None:
-            self.titles.put_off(store)
+        self._titles.put_off(store)
 
     def _load_model(self, store: Store) -> bool:
         """A model takes a hundred megabytes: not before there is something to do with it."""
@@ -261,11 +263,14 @@ class Refining(JobThread):
     patience = 5.0
     leave = 1.0  # the turn is marked as asked about: nobody waits for the answer any more
 
-    def __init__(self, config: Config, log: Log, stored: Callable[[], None]) -> None:
+    _archiving: Archiving | None = None
+    _asker: Asker | None = None
+
+    def __init__(
+        self, config: Config, log: Log, stored: Callable[[], None], titles: ReadTitles
+    ) -> None:
+        super().__init__(config, log, stored, titles)
         self._due: dict[int, float] = {}  # session → when to look at it
-        self._archiving: Archiving | None = None
-        self._asker: Asker | None = None
-        super().__init__(config, log, stored)
 
     def add_session(self, session: int) -> None:
         """It was distilled."""
@@ -328,45 +333,33 @@ class Refining(JobThread):
 
 
 class Background:
-    """The threads. None runs before `use_settings`; `close` it at the end. `refined` is called, by
-    a thread, when a language model's notes of a turn were stored."""
+    """The threads. None runs before `use_settings`; `close` it at the end. `stored` is called, by a
+    thread, when a language model's notes of a turn, or titles, were stored."""
 
-    def __init__(self, log: Log, refined: Callable[[], None]) -> None:
-        self._log, self._refined = log, refined
+    def __init__(self, config: Config, log: Log, stored: Callable[[], None]) -> None:
+        self._log, self._stored = log, stored
         self.titles = ReadTitles()
-        self.embedding: Embedding | None = None
-        self.refining: Refining | None = None
-        self._used: dict[str, Value] = {}
+        self.embedding = Embedding(config, log, stored, self.titles)
+        self.refining = Refining(config, log, stored, self.titles)
 
     def use_settings(self, config: Config) -> None:
         """Begin, or begin anew with other settings."""
-        self.embedding = self._renew_thread(Embedding, self.embedding, config)
-        if self.embedding is not None:
-            self.embedding.titles = self.titles
-        self.refining = self._renew_thread(Refining, self.refining, config)
+        self.embedding = self._renew_thread(self.embedding, config)
+        self.refining = self._renew_thread(self.refining, config)
 
-    def _renew_thread(self, kind: type[T], running: T | None, config: Config) -> T | None:
-        settings = {name: config[name] for name in kind.settings}
-        if settings.items() <= self._used.items():
-            return running
-        self._used |= settings
-        if running is not None:
-            running.close()
-        wanted = settings[kind.settings[0]] != "none"
-        return kind(config, self._log, self._refined) if wanted else None
-
-    def wake_embedding(self) -> None:
-        """Items were stored."""
-        if self.embedding is not None:
-            self.embedding.wake()
+    def _renew_thread(self, thread: T, config: Config) -> T:
+        if thread.is_right_for(config):
+            return thread
+        thread.close()
+        thread = type(thread)(config, self._log, self._stored, self.titles)
+        thread.start()
+        return thread
 
     def follow_distilled(self, session: int) -> None:
         """A session was distilled: there may be new items, and turns to be noted."""
-        self.wake_embedding()
-        if self.refining is not None:
-            self.refining.add_session(session)
+        self.embedding.wake()
+        self.refining.add_session(session)
 
     def close(self) -> None:
-        for thread in (self.refining, self.embedding):
-            if thread is not None:
-                thread.close()
+        self.refining.close()
+        self.embedding.close()

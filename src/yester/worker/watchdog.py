@@ -116,27 +116,26 @@ class Marks:
     """`begin` a piece of work, `rest` when nothing is under way, `settle` what has gone well."""
 
     def __init__(self, path: Path, version: str, now: float) -> None:
-        self._path = path
         self._head = f"yester {version}"
         self._at: tuple[Piece, ...] = ()
         self._marks = True
+        self._catches = False
         # What work there was → how far it had come, and how many workers have ended there.
         self._ended: dict[tuple[str, str], tuple[Piece, int]] = {}
         self.found: tuple[Piece, ...] = ()  # at which the one before us has ended
         self.another_version = False  # was the one before us of another?
-        self._handle = self._faults = -1
+        self._handle = -1
         with suppress(OSError):  # a full disk: then nothing is suspected
             self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             self._load_marks(now)
             self._write_marks()
 
     def close(self) -> None:
-        if self._faults >= 0:
-            faulthandler.disable()
-            os.close(self._faults)
         if self._handle >= 0:
+            if self._catches:
+                faulthandler.disable()
             os.close(self._handle)
-        self._handle = self._faults = -1
+        self._handle = -1
 
     def ended_workers(self, piece: Piece) -> int:
         """How many workers have ended at it. Of another size it gets one more try."""
@@ -175,9 +174,8 @@ class Marks:
     def catch_faults(self) -> None:
         """Have it written here when the interpreter crashes."""
         if self._handle >= 0 and not faulthandler.is_enabled():
-            with suppress(OSError):
-                self._faults = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-                faulthandler.enable(self._faults, all_threads=False)
+            faulthandler.enable(self._handle, all_threads=False)
+            self._catches = True
 
     def leave_word(self, error: BaseException) -> None:
         """Leave word that it was not killed from outside."""
@@ -206,6 +204,7 @@ class Marks:
         with suppress(OSError):
             os.pwrite(self._handle, data, 0)
             os.ftruncate(self._handle, len(data))
+            os.lseek(self._handle, len(data), os.SEEK_SET)  # a fault is written behind it
 
 
 def clear_marks(path: Path) -> None:

@@ -12,21 +12,23 @@ import selectors
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 import yester
-from yester.capture.homes import is_usual
 from yester.capture.rules import load_rules, write_hook_rules
-from yester.capture.spool import Spool
-from yester.config import load_config
+from yester.capture.spool import open_spool
+from yester.config import Config, load_config
 from yester.errors import ConfigError, StoreBusy, StoreError, StoreNewer, StoreReplaced
+from yester.ingest.events import Events
+from yester.ingest.projects import describe_joins, join_next
 from yester.ingest.transcripts import rebuild_if_stale
 from yester.operate.backups import open_safely
-from yester.worker.answers import Answers
+from yester.worker.answers import Answers, Delivery
 from yester.worker.intake import Intake
-from yester.worker.jobs import Archiving, Distilling, Job, Joining
+from yester.worker.jobs import Archiving, Distilling, Step, current_ms
 from yester.worker.process import Log, installed_version, version_numbers
 from yester.worker.socket import Bell, Door, Reply
 from yester.worker.threads import Background
@@ -44,7 +46,6 @@ class Worker:
     def __init__(
         self,
         home: Path,
-        runtime: Path | None,
         idle: float | None = None,
         clock: Callable[[], float] = time.monotonic,
         hung: float = HUNG,
@@ -55,9 +56,8 @@ class Worker:
         self._hung = hung
         self._log = Log(home / "logs")
         self._stamp = self._settings_stamp()
-        self._config = load_config(
-            home, os.environ
-        )  # scrubbed: it can only have switched vectors off
+        # Scrubbed: the environment can only have switched vectors off.
+        self._config = load_config(home, os.environ)
         self._log_warnings()
         self._started = time.time()
         self._clock = clock
@@ -65,9 +65,10 @@ class Worker:
         self._installed = installed_version()
         self._running = False  # not where it only drains
         self._jobs_wait = True
-        self._spool = Spool(home, runtime, is_usual(home, os.environ))
+        self._joined = False  # are all projects that are to be joined?
+        self._spool = open_spool(home, os.environ)
         self._spool.make_folders()
-        self._background = Background(self._log, self._notes_stored)
+        self._background = Background(self._config, self._log, self._notes_stored)
 
         self._selector = selectors.DefaultSelector()
         self._bell = Bell(home / "run" / "wake")
@@ -82,25 +83,18 @@ class Worker:
         if self._marks.another_version:  # which may manage what the former one could not
             self._spool.put_back()
 
-        now = int(time.time() * 1000)
-        self._store = open_safely(home, self._config, now, _PATIENCE)
-        self._answers = Answers(self.home, self._spool, self._store, self._log)
+        self._store = open_safely(home, self._config, current_ms(), _PATIENCE)
+        self._events = Events(self._store, self._config, load_rules(self._config))
+        self._answers = Answers(home, self._spool, self._events, self._background, self._log)
         self._intake = Intake(
-            self._spool, self._store, self._log, self._watchdog, self._marks, self._answers,
+            self._spool, self._events, self._log, self._watchdog, self._marks, self._answers,
             self._items_stored, clock,
         )  # fmt: skip
+        done, titles = self._background.follow_distilled, self._background.titles
+        distilling = Distilling(self._store, self._log, self._marks, done, titles=titles)
+        archiving = Archiving(self._store, self._log)
         # What nobody waits for, in this order.
-        self._jobs: tuple[Job, ...] = (
-            Joining(self._store, self._log, self._watchdog, lambda: self._intake.taker.projects),
-            Distilling(
-                self._store,
-                self._log,
-                self._marks,
-                self._background.follow_distilled,
-                titles=self._background.titles,
-            ),
-            Archiving(self._store, self._log),
-        )
+        self._jobs: tuple[Step, ...] = (self._join_next, distilling.step, archiving.step)
         self._use_settings()
         self._idle = self._config.number("worker_idle_minutes") * 60.0 if idle is None else idle
 
@@ -170,9 +164,22 @@ class Worker:
         with self._rests_after_errors("distilling"):
             while not (self._intake.at_work or self.resting) and self._clock() < until:
                 self._watchdog.watch()
-                if not any(job.step(self._config) for job in self._jobs):
+                if not any(step(self._config) for step in self._jobs):
                     self._jobs_wait = False
                     break
+
+    def _join_next(self, _: Config) -> bool:
+        """A project of an older version that is a work tree which is gone."""
+        if self._joined:
+            return False
+        found = None
+        with self._log.survive("joining work trees"), self._watchdog.asleep():
+            # Over all items of a project, in one transaction.
+            found = join_next(self._store, self._events.projects, current_ms())
+        self._joined = found is None  # after a fault, too: until the next start
+        if found is not None:
+            self._log.say(f"joined: {describe_joins(self._store, [found])}, {found.items} items")
+        return not self._joined
 
     @contextmanager
     def _rests_after_errors(self, what: str) -> Iterator[None]:
@@ -198,8 +205,7 @@ class Worker:
             return min(self.resting - now, TICK)
         if self._intake.at_work or self._jobs_wait:
             return 0.0
-        due = self._intake.next_due()
-        return max(0.0, min(TICK, self._idle, TICK if due is None else due - now))
+        return max(0.0, min(TICK, self._idle, self._intake.next_due() - now))
 
     def _look_around(self) -> None:
         now = self._clock()
@@ -229,11 +235,11 @@ class Worker:
 
     def _items_stored(self) -> None:
         self._jobs_wait = True
-        self._background.wake_embedding()
+        self._background.embedding.wake()
 
     def _notes_stored(self) -> None:
         """By a thread: the session of a turn is to be summed up anew."""
-        self._background.wake_embedding()
+        self._background.embedding.wake()
         self._bell.ring()
 
     # --- settings ----------------------------------------------------------------------------
@@ -253,11 +259,10 @@ class Worker:
 
     def _use_settings(self) -> None:
         found = load_rules(self._config)
-        self._intake.use_settings(self._config, found)
+        self._events.use_settings(self._config, found)
         write_hook_rules(self.home, found)
         if self._running:
             self._background.use_settings(self._config)
-            self._answers.memory.embedding = self._background.embedding
 
     def _refresh_settings(self) -> None:
         stamp = self._settings_stamp()
@@ -319,21 +324,19 @@ class Worker:
 
     def _answer_hook(self, id_: str) -> Reply:
         self._intake.more = True  # a hook that asks does not poke: its event lies in the spool
-        delivery = None
         with self._log.survive("answering", raises=()):  # the agent goes on without us
             self._refresh_settings()
             event = self._answers.find_event(id_)
-            if event is not None and event.what == "start":
-                self._look_for_new_version()
-            delivery = self._answers.answer_hook(id_, event) if event is not None else None
-        if delivery is None:
-            return Reply(b"")
+            if event is not None:
+                if event.what == "start":
+                    self._look_for_new_version()
+                delivery = self._answers.answer_hook(event)
+                return Reply(delivery.body, partial(self._settle_delivery, delivery))
+        return Reply(b"")
 
-        def settle(arrived: bool) -> None:
-            self._answers.settle_delivery(delivery, arrived)
-            self._intake.more = True  # it is to be written down
-
-        return Reply(delivery.body, settle)
+    def _settle_delivery(self, delivery: Delivery, arrived: bool) -> None:
+        self._answers.settle_delivery(delivery, arrived)
+        self._intake.more = True  # it is to be written down
 
 
 def _mark_no_gap(path: Path) -> None:

@@ -197,8 +197,7 @@ def off_command(
         folder = str((path or Path.cwd()).resolve())
         kind, what = "path", Projects(app.config.projects).by_folder(folder).root or folder
     shown = {"all": "everywhere", "session": f"in session {what}"}.get(kind, f"in {what}")
-    change = rules.end_pause if undo else rules.begin_pause
-    changed = change(app.home, kind, what, app.now)
+    changed = rules.change_pause(app.home, kind, what, app.now, off=not undo)
     rules.write_hook_rules(app.home, rules.load_rules(app.config))
     state = "on" if undo else "off"
     return Output(

@@ -16,7 +16,6 @@ from typing import Any
 import click
 
 from yester.capture.question import ask_health, ask_worker
-from yester.capture.spool import trusted_runtime
 from yester.errors import StoreBusy, YesterError
 from yester.faces.cli.app import App, Output, command, pass_app
 from yester.faces.cli.options import flag_option
@@ -74,8 +73,7 @@ def run_command(app: App, idle: float | None, hung: float | None) -> None:
     process.write_launch(app.home)
     _refresh_plugin(app.home)
     try:
-        runtime = trusted_runtime(os.environ, os.getuid())
-        worker = Worker(app.home, runtime, idle, hung=HUNG if hung is None else hung)
+        worker = Worker(app.home, idle, hung=HUNG if hung is None else hung)
     except (YesterError, OSError) as error:
         _record_failure(app.home, error)
         raise
@@ -245,8 +243,7 @@ def _drain_spool(app: App, deadline: float) -> tuple[int, bool]:
     from yester.worker.worker import Worker
 
     process.write_launch(app.home)
-    runtime = trusted_runtime(os.environ, os.getuid())
-    with chdir(Path.cwd()), closing(Worker(app.home, runtime)) as worker:
+    with chdir(Path.cwd()), closing(Worker(app.home)) as worker:
         events = worker.drain()
         while worker.resting and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -87,11 +87,9 @@ def status_lines(memory: Memory, status: dict[str, Any]) -> Iterator[str]:
 
 def _describe_spool(home: Path) -> dict[str, Any]:
     """What the hooks have left and nobody has taken in yet, and what nobody can."""
-    from yester.capture.homes import is_usual
-    from yester.capture.spool import Spool, event_age, trusted_runtime
+    from yester.capture.spool import event_age, open_spool
 
-    runtime = trusted_runtime(os.environ, os.getuid())
-    spool = Spool(home, runtime, is_usual(home, os.environ))
+    spool = open_spool(home, os.environ)
     waiting, now = spool.list_waiting(), time.time()
     return {
         "waiting": len(waiting),

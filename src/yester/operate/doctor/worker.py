@@ -17,7 +17,7 @@ import msgspec
 from yester import __version__
 from yester.capture.homes import find_python, is_usual, record_home, usual_home
 from yester.capture.question import ask_health, ask_worker
-from yester.capture.spool import ENDED_WORKER, FORMAT, Spool, event_age, peek_event, trusted_runtime
+from yester.capture.spool import ENDED_WORKER, FORMAT, Spool, event_age, open_spool, peek_event
 from yester.operate.doctor.claude_code import time_program
 from yester.operate.doctor.finding import Examination, Finding, make_finding
 from yester.redact import redact
@@ -161,8 +161,7 @@ def _process_name(pid: int) -> str:
 
 
 def look_at_spool(case: Examination) -> Iterator[Finding]:
-    runtime = trusted_runtime(case.environ, os.getuid())
-    spool = Spool(case.home, runtime, is_usual(case.home, case.environ))
+    spool = open_spool(case.home, case.environ)
     waiting = spool.list_waiting()
     oldest = max((event_age(path, case.now / 1000) for path in waiting), default=0.0)
     newer = sum(peek_event(path)[0] > FORMAT for path in waiting)
