@@ -46,7 +46,7 @@ def test_a_text_is_remembered_listed_shown_and_recalled(run):
     listed = run("memory", "list")
     assert "decision  Use UTC in orders  [time, orders]" in listed.out
     shown = run("memory", "show", "use-utc-in-orders").out
-    for text in ("rationale:\n- reports broke", "files       src/orders.py", "by user", "trust 1"):
+    for text in ("Why: reports broke", "files       src/orders.py", "by user", "trust 1"):
         assert text in shown
     (hit,) = run("recall", "reports broke", "--json").json["hits"]
     assert (hit["id"], hit["kind"], hit["type"]) == (1, "memory", "decision")

@@ -13,16 +13,15 @@ import click
 import msgspec
 
 from yester.clock import format_minute
-from yester.context.lines import clean_text, item_icon, one_line, quote_lines
+from yester.context.lines import item_icon, one_line
 from yester.errors import NotYours
 from yester.faces.cli import options
 from yester.faces.cli.app import App, Output, add_options, command
 from yester.faces.cli.options import choose_search_filters, flag_option, form_option, list_option
-from yester.faces.cli.rows import RULE, hit_as_json
+from yester.faces.cli.rows import Page, hit_as_json, join_names, page_lines, title_text
 from yester.faces.cli.screen import count_noun, make_bold
 from yester.memories import lifecycle, review
-from yester.memories.categories import CATEGORIES, category_of, get_category, lead_text
-from yester.memories.categories import clean_text as clean_memory_text
+from yester.memories.categories import CATEGORIES, clean_text, get_category
 from yester.memories.chains import list_memory_chain
 from yester.memories.memory import GLOBAL, normalise_tags
 from yester.memories.remember import find_candidate
@@ -88,7 +87,7 @@ def _remark_lines(
 def show_memos(app: App, memos: Sequence[Memo], form: str, query: str = "") -> Output:
     full = form == "full"
     rows = [memo_as_json(app, memo, full) for memo in memos]
-    lines = _whole_lines(app, memos) if full else _memo_lines(app, memos)
+    lines = page_lines(app, _memo_pages(app, memos)) if full else _memo_lines(app, memos)
     return Output({"query": query, "hits": rows, "took_ms": 0}, lines)
 
 
@@ -101,67 +100,26 @@ def _memo_lines(app: App, memos: Sequence[Memo]) -> Iterator[str]:
         yield from (f"  {format_memo(app, memo)}" for memo in group)
 
 
-def _whole_lines(app: App, memos: Sequence[Memo]) -> Iterator[str]:
-    for number, memo in enumerate(memos):
-        whole = "\n".join(_page_lines(app, memo))
-        if app.read_by_agent:
-            whole = f"#{memo.item.id}\n{quote_lines(clean_text(whole))}"
-        yield (RULE if number else "") + whole
-
-
-def _page_lines(app: App, memo: Memo) -> list[str]:
-    """Everything there is of a memory."""
-    item = memo.item
-    where = {"path": f"for {memo.path}", "global": "holds everywhere"}.get(memo.scope, "")
-    head = (app.names.get(item.project, item.project), item.type, memo.slug, where)
-    chain = list_memory_chain(app.reading, memo)
-    older = reversed(chain[: chain.index(memo)])
-    told = (
-        f"by {item.origin} {format_minute(item.epoch)}, trust {item.trust:g}, "
-        f"confidence {item.confidence:g}"
-    )
-    changed = f"{format_minute(item.updated)}, version {memo.version}" if memo.version > 1 else ""
-    facts = [
-        ("tags", ", ".join(item.tags)), ("files", ", ".join(item.files)), ("told", told),
-        ("changed", changed), *(("replaces", format_memo(app, one)) for one in older),
-        ("replaced by", format_memo(app, chain[-1]) if chain[-1] != memo else ""),
-    ]  # fmt: skip
-    return [
-        make_bold(f"#{item.id}  ") + " · ".join(filter(None, head)),
-        *filter(None, [_format_status(memo).strip("()")]),
-        "", make_bold(item.title), *_content_lines(memo), "",
-        *(f"{name:<11} {value}" for name, value in facts if value),
-    ]  # fmt: skip
-
-
-def _content_lines(memo: Memo) -> list[str]:
-    """Field by field; what is said by the title alone is not said again."""
-    kind = category_of(memo.item.type)
-    if not lead_text(kind, memo.content):
-        return ["", memo.item.body]
-    lines: list[str] = []
-    for field in kind.fields:
-        value = memo.content.get(field.name)
-        if value in (None, [], {}) or (field.name == kind.text and value == memo.item.title):
-            continue
-        lines += ["", *_field_lines(field.name, value)]
-    return lines
-
-
-def _field_lines(name: str, value: object) -> list[str]:
-    label = name.replace("_", " ")
-    match value:
-        case bool():
-            return [f"{label}: {'yes' if value else 'no'}"]
-        case list():
-            joined = (
-                ": ".join(map(str, one.values())) if isinstance(one, dict) else str(one)
-                for one in value
-            )
-            return [f"{label}:", *(f"- {one}" for one in joined)]
-        case dict():
-            return [text for part, inner in value.items() for text in _field_lines(part, inner)]
-    return [f"{label}: {value}"]
+def _memo_pages(app: App, memos: Iterable[Memo]) -> Iterator[Page]:
+    for memo in memos:
+        item = memo.item
+        where = {"path": f"for {memo.path}", "global": "holds everywhere"}.get(memo.scope, "")
+        project = app.names.get(item.project, item.project)
+        chain = list_memory_chain(app.reading, memo)
+        older = reversed(chain[: chain.index(memo)])
+        newest = f"replaced by {format_memo(app, chain[-1])}" if chain[-1] != memo else ""
+        told = (
+            f"by {item.origin} {format_minute(item.epoch)}, trust {item.trust:g}, "
+            f"confidence {item.confidence:g}"
+        )
+        facts = [
+            ("status", " ".join(filter(None, (_format_status(memo), newest)))),
+            ("tags", ", ".join(item.tags)), ("files", ", ".join(item.files)), ("told", told),
+            ("changed", f"{format_minute(item.updated)}, version {memo.version}"),
+            *(("replaces", format_memo(app, one)) for one in older),
+        ]  # fmt: skip
+        head = f"#{item.id}  {join_names(app, project, item.type, memo.slug, where)}"
+        yield Page(head, facts, title_text(item.title, item.body))
 
 
 def show_change(app: App, memo: Memo, what: str) -> Output:
@@ -273,7 +231,7 @@ def candidate_command(
     known. A memory is like it when one of its tags is named, or a word of its title and the
     beginning of another.
     """
-    category, said = get_category(type_), clean_memory_text(" ".join(text))
+    category, said = get_category(type_), clean_text(" ".join(text))
     began = time.perf_counter()
     where = GLOBAL if everywhere else app.find_project(project)
     choice = find_candidate(app.reading, category, said, where.key, normalise_tags(tags), files)

@@ -18,8 +18,8 @@ from yester.errors import ConfigError, NotFound, UsageError
 from yester.faces.cli import options, rows
 from yester.faces.cli.app import App, Output, add_options, command, print_warning, render_json
 from yester.faces.cli.options import choose_filters, flag_option, form_option, limit_option
-from yester.faces.cli.rows import hit_as_json, hit_lines, join_names, whole_lines
-from yester.faces.cli.screen import count_noun, fact_lines, make_bold, strip_steering
+from yester.faces.cli.rows import Page, hit_as_json, hit_lines, join_names, page_lines, whole_lines
+from yester.faces.cli.screen import count_noun, make_bold, strip_steering
 from yester.memories.chains import list_chain
 from yester.memory import Memory
 from yester.model import ECHO, KINDS, Filters, Hit, Item, Paging, Session, replace
@@ -310,40 +310,31 @@ def sessions_command(app: App, /, limit: int, offset: int, form: str, **given: A
     """List sessions, newest first. JSON always tells everything."""
     filters = choose_filters(app.memory, given)
     found = app.reading.sessions(filters, Paging(limit, offset))
-    whole = form == "full"
-    show = _format_whole_session if whole else _format_session
+    pages = page_lines(app, (_session_page(app, one) for one in found))
     return Output(
         {"sessions": [_session_as_json(app, session) for session in found]},
-        (("\n" if number and whole else "") + show(app, one) for number, one in enumerate(found)),
+        pages if form == "full" else (_format_session(app, one) for one in found),
         "" if found else _find_reason(app, filters) or _NO_SESSIONS,
     )
 
 
 def _format_session(app: App, session: Session) -> str:
-    facts = _session_facts(app, session)
-    begun = format_minute(session.started)
-    shown = (session.key[:8], begun, facts["project"], facts["size"], facts["title"])
-    return "  ".join(shown)
+    row = _session_as_json(app, session)
+    title, begun = app.quote_line(row["title"]), format_minute(session.started)
+    return "  ".join((session.key[:8], begun, row["project"], _session_size(session), title))
 
 
-def _session_facts(app: App, session: Session) -> dict[str, str]:
-    prompts, items = count_noun(session.prompts, "prompt"), count_noun(session.items, "item")
-    return {
-        "title": app.quote_line(redact(session.title)), "agent": session.agent,
-        "project": app.names.get(session.project, session.project),
+def _session_size(session: Session) -> str:
+    return f"{count_noun(session.prompts, 'prompt')}, {count_noun(session.items, 'item')}"
+
+
+def _session_page(app: App, session: Session) -> Page:
+    row = _session_as_json(app, session) | {
+        "size": _session_size(session), "folder": session.cwd,
         "time": f"{format_minute(session.started)} to {format_minute(session.ended)}",
-        "size": f"{prompts}, {items}", "folder": session.cwd, "branch": session.branch,
-        "transcript": session.transcript,
     }  # fmt: skip
-
-
-def _format_whole_session(app: App, session: Session) -> str:
-    """A heading, and under it what is known; what is not known has no line."""
-    facts = _session_facts(app, session)
-    if app.read_by_agent:
-        facts = {name: one_line(value, 300) for name, value in facts.items()}
-    lines = (f"  {line}" for line in fact_lines(10, facts))
-    return "\n".join([make_bold(f"session {session.key}"), *lines])
+    shown = ("title", "agent", "project", "time", "size", "folder", "branch", "transcript")
+    return Page(f"session {join_names(app, session.key)}", ((name, row[name]) for name in shown))
 
 
 def _session_as_json(app: App, session: Session) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 from codecs import lookup
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Any, TextIO, cast
@@ -90,6 +90,6 @@ def describe_items(items: Mapping[str, int]) -> str:
     return f"{sum(items.values()):,}" + (f" ({kinds})" if kinds else "")
 
 
-def fact_lines(width: int, facts: Mapping[str, object]) -> Iterator[str]:
+def fact_lines(width: int, facts: Iterable[tuple[str, object]]) -> Iterator[str]:
     """Names and values in two columns; what says nothing has no line."""
-    return (f"{name:<{width}}  {value}" for name, value in facts.items() if value)
+    return (f"{name:<{width}}  {value}" for name, value in facts if value)

@@ -65,7 +65,7 @@ def _total_lines(contents: Stats, spend: Spend, llm: dict[str, Any]) -> Iterator
         "": llm["problem"] and f"not used: {llm['problem']}",
         "today": (today.tokens or not unset) and f"${today.cost:.4f} of ${limits.dollars:.2f}, "
                  f"{today.tokens:,} of {limits.tokens:,} tokens",
-    })  # fmt: skip
+    }.items())  # fmt: skip
 
 
 def _describe_llm(app: App) -> dict[str, Any]:
