@@ -17,7 +17,7 @@ from yester.capture.homes import home_folder
 from yester.errors import ConfigError, InstallError, NotFound, UsageError
 from yester.faces.cli.app import App, Output, add_options, command, pass_app
 from yester.faces.cli.options import DRY_RUN, flag_option, text_option
-from yester.faces.cli.screen import count_noun
+from yester.faces.cli.screen import count_noun, table_lines
 from yester.faces.cli.services import end_process, replace_older_worker
 from yester.operate import backups, install
 from yester.operate.doctor import examine, examine_way
@@ -258,20 +258,15 @@ def model_command() -> None:
 def list_models_command(app: App) -> Output:
     """Show the models, whether they are here, and which one is in use."""
     chosen = app.config.values.get("embedder", DEFAULT)
-    rows, lines = [], []
-    for model in MODELS.values():
-        present, in_use = not missing_file(model, app.home), model.name == chosen
-        rows.append({
+    rows = [
+        {
             "name": model.name, "bytes": model.size, "dims": model.dims, "licence": model.licence,
-            "present": present, "in_use": in_use,
-        })  # fmt: skip
-        lines.append(
-            f"{'*' if in_use else ' '} {model.name:<16} {model.size / 1e6:5.1f} MB  {model.dims} "
-            f"dimensions  {model.licence:<10}  {'here' if present else 'not here'}"
-        )
-    if chosen not in MODELS:
-        lines.append(f"* {chosen}")
-    return Output({"embedder": chosen, "models": rows}, lines)
+            "present": not missing_file(model, app.home), "in_use": model.name == chosen,
+        }
+        for model in MODELS.values()
+    ]  # fmt: skip
+    more = () if chosen in MODELS else (f"in use: {chosen}",)
+    return Output({"embedder": chosen, "models": rows}, (*table_lines(rows), *more))
 
 
 @model_command.command("fetch")
