@@ -281,21 +281,6 @@ def test_memories_are_listed_by_what_they_are(run, tmp_path):
     assert listed(cwd=blog, env={"YESTER_CROSS_PROJECT": "false"}) == ["Three", "Two"]
 
 
-def test_a_project_listed_by_name_says_what_else_holds_in_it(run):
-    remember(run, "One", "--type", "decision")
-    project = run("memory", "list", "--json").json["hits"][0]["project"]
-    assert "everywhere" not in run("memory", "list", "-p", project).err
-    remember(run, "Short commit messages", "--global", "--type", "preference")
-    named = run("memory", "list", "-p", project)
-    assert "Short commit messages" not in named.out
-    assert "1 more holds everywhere: yester memory list -p global" in named.err
-    remember(run, "Plain words", "--global", "--type", "preference")
-    assert "2 more hold everywhere" in run("memory", "list", "-p", project).err
-    only = run("memory", "list", "-p", project, "--type", "decision")
-    assert "everywhere" not in only.err
-    assert "everywhere" not in run("memory", "list", "-p", "global").err
-
-
 def test_a_file_named_narrows_the_list_of_the_current_project_too(run):
     env = {"YESTER_CROSS_PROJECT": "false"}
     remember(run, "One", "--file", "x/y.py")

@@ -349,16 +349,6 @@ def test_the_client_is_asked_whether_it_loads_us(
 
 
 @pytest.mark.requirement("DEL-12")
-def test_a_client_of_another_series_is_a_note_and_the_question_is_asked_all_the_same(
-    home, installed, tmp_path
-):
-    environ = program(tmp_path, "3.0.1", LOADED)
-    found = examined(home, claude_code.look_at_folders, environ=environ, folders=[installed])
-    assert states(found) == [("claude-code", "note"), ("claude-code", "ok")]
-    assert "tried with 2.1.325" in found[0].text
-
-
-@pytest.mark.requirement("DEL-12")
 def test_settings_of_the_client_that_keep_hooks_out_are_named_and_left_alone(
     home, installed, tmp_path
 ):

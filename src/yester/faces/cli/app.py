@@ -104,10 +104,6 @@ class App:
     def reading(self) -> Store:
         return self.memory.reading
 
-    @property
-    def terminal(self) -> bool:
-        return sys.stdout.isatty()
-
     @cached_property
     def agent(self) -> str:
         """The agent whose shell this is; "" for a person."""
@@ -118,7 +114,7 @@ class App:
     @cached_property
     def read_by_agent(self) -> bool:
         """Does an agent read what is printed, as it reads everything else?"""
-        return not self.terminal and self.agent != ""
+        return not sys.stdout.isatty() and self.agent != ""
 
     def quote_line(self, text: str, most: int = 200) -> str:
         """What was recorded, on a line of its own: for an agent cut, and in quotes."""
@@ -273,16 +269,15 @@ def print_warning(text: str) -> None:
 # --- long runs ------------------------------------------------------------------------------------
 
 
-def interrupt_on_sigterm() -> None:
-    """From now on SIGTERM ends the run like Ctrl-C does: the batch at hand is still written."""
+@contextmanager
+def long_run(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """With a bar and the time left on a terminal. SIGTERM ends it like Ctrl-C does: the batch at
+    hand is still written."""
+    import gc
     import signal
 
+    gc.set_threshold(100_000)  # nothing here makes cycles, and looking for them costs a tenth
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-
-@contextmanager
-def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar with the time left on a terminal, nothing elsewhere."""
     if not sys.stderr.isatty() or not total:
         yield lambda _: None
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +22,8 @@ from yester.faces.cli import app as shared
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.notes import summarise_notes
 from yester.faces.cli.options import flag_option, text_option
-from yester.faces.cli.screen import count_noun, join_counts, make_bold
+from yester.faces.cli.rows import whole_lines
+from yester.faces.cli.screen import count_noun, join_counts
 from yester.ingest.projects import apply_names, describe_joins, join_all
 from yester.ingest.transcripts import Ingest, Report, rebuild_if_stale
 from yester.llm.budget import open_asker
@@ -31,6 +31,7 @@ from yester.llm.refine import LATELY, find_unrefined, refine_turns
 from yester.memories.memory_md import MEMORY, list_memory_files
 from yester.model import Item, Queue, Session, Waiting
 from yester.operate.notes import NotesReport, import_notes, retire_vanished
+from yester.recall.recall import make_hit
 from yester.store import maintenance_of
 from yester.store.contract import Store
 from yester.store.figures import Refinements
@@ -70,12 +71,10 @@ def index_command(
             f"{describe_joins(app.store, joins)} (undo: yester doctor --undo-join NAME)", err=True
         )  # fmt: skip
     options = Options(app.config.flag("thinking"), app.config.flag("subagents"))
-    gc.set_threshold(100_000)  # nothing here makes cycles, and looking for them costs a tenth
     ingest = Ingest(app.store, app.projects, options, load_rules(app.config))
     began = time.monotonic()
     total = sum(path.stat().st_size for _, path in found if path.exists())
-    shared.interrupt_on_sigterm()
-    with shared.progress_bar("indexing", total) as advance:
+    with shared.long_run("indexing", total) as advance:
         try:
             for agent, path in found:
                 for done in ingest.read_slices(agent, path):
@@ -216,10 +215,8 @@ def distil_command(
     found = _find_waiting(app, session, backfill)
     reader = open_reader(app.config.values, app.home) if found else None
     chosen, report = DistilRules.of(app.config, reader), DistilReport()
-    gc.set_threshold(100_000)
     began = time.monotonic()
-    shared.interrupt_on_sigterm()
-    with shared.progress_bar("distilling", len(found)) as advance:
+    with shared.long_run("distilling", len(found)) as advance:
         for one in found:
             list(distil_session(store, one, chosen, report, app.now))
             advance(1)
@@ -233,8 +230,9 @@ def distil_command(
     value |= {"items": [_item_as_json(store, item) for item in items]} if show else {}
 
     def distil_lines() -> Iterator[str]:
-        for item in items:
-            yield from _item_lines(item)
+        yield from whole_lines(app, (make_hit(item, app.names) for item in items))
+        if items:
+            yield ""
         observations = count_noun(report.observations, "observation")
         summaries = count_noun(report.summaries, "summary")
         of = f"of {count_noun(report.sessions, 'session')} in {seconds:.1f} s"
@@ -298,16 +296,3 @@ def _item_as_json(store: Store, item: Item) -> dict[str, Any]:
     ]
     row: dict[str, Any] = msgspec.structs.asdict(item)
     return row | {"narrative": item.body, "facts": facts, "epoch": item.epoch / 1000}
-
-
-def _item_lines(item: Item) -> Iterator[str]:
-    yield make_bold(f"#{item.id} {item.type or item.kind}: {item.title}")
-    for text in filter(None, (item.subtitle, item.body)):
-        yield f"  {text}"
-    for fact in item.facts:
-        yield f"  - {fact}"
-    for name, text in item.sections.items():
-        yield f"  {name.replace('_', ' ')}: " + "\n    ".join(text.split("\n"))
-    if item.files:
-        yield f"  files: {', '.join(item.files[:6])}{' …' if len(item.files) > 6 else ''}"
-    yield ""

@@ -159,15 +159,8 @@ def list_command(
     chosen = _choose_filters(app, given)
     statuses, wanted = (STATUSES if status == "all" else (status,)), normalise_tags(tags)
     memos = app.reading.memos(chosen, Paging(limit, offset=offset, statuses=statuses), tags=wanted)
-    hint = ""
-    if given["projects"] and not {GLOBAL.name, GLOBAL.key} & {*given["projects"]}:
-        # Named, a project is listed alone; what else holds in it must not look as if it did not.
-        more = replace(chosen, projects=(GLOBAL.key,))
-        if number := len(app.reading.memos(more, Paging(statuses=statuses), tags=wanted)):
-            verb = "holds" if number == 1 else "hold"
-            hint = f"{number} more {verb} everywhere: yester memory list -p global"
     nothing = "" if memos else 'No memories. Keep one: yester remember "…"'
-    return show_memos(app, memos, form)._replace(nothing=nothing, hint=hint)
+    return show_memos(app, memos, form)._replace(nothing=nothing)
 
 
 @command("show", MEMORIES, form_option("full", "memory"), fenced=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -67,7 +68,7 @@ def _excerpt(app: App, hit: Hit, terms: Collection[str], most: int) -> str:
     """The part of its text that answers."""
     if app.read_by_agent:
         return lines.quote_text(find_snippet(lines.clean_text(hit.text), terms, most))
-    return find_snippet(hit.text, terms, most, _highlight_word if app.terminal else None)
+    return find_snippet(hit.text, terms, most, _highlight_word if sys.stdout.isatty() else None)
 
 
 def _highlight_word(word: str) -> str:

@@ -207,11 +207,10 @@ def worker_status_command(app: App) -> Output:
 
     found = describe_worker(app.home)
     if found["running"]:
-        since = format_minute(int(found["started"] * 1000)) if "started" in found else "?"
         line = (
-            f"running since {since}: pid {found['pid']}, yester {found.get('version', '?')}, "
-            f"{found.get('rss_bytes', 0) / 1e6:.0f} MB, "
-            f"{count_noun(found.get('events', 0), 'event')}"
+            f"running since {format_minute(int(found['started'] * 1000))}: pid {found['pid']}, "
+            f"yester {found['version']}, {found['rss_bytes'] / 1e6:.0f} MB, "
+            f"{count_noun(found['events'], 'event')}"
         )
     elif found["pid"]:
         line = f"does not answer (pid {found['pid']}); end it with: yester worker stop"
@@ -226,32 +225,27 @@ def drain_command(app: App) -> Output:
     events, finished = 0, False
     deadline = time.monotonic() + _DRAINING
     while not finished:
-        if free := take_seat(app.home):
-            with free:
-                taken, finished = _drain_spool(app, deadline)
-            events += taken
-        elif said := ask_worker(app.home / "run", "POST /drain", _DRAINING):
-            told = json.loads(said)
-            events, finished = events + told["events"], not told["resting"]
-        if not finished:
-            if time.monotonic() > deadline:
-                raise StoreBusy(f"{app.home}: the store could not be written to for 10 minutes")
-            time.sleep(0.05)
+        taken, finished = _drain_spool(app.home)
+        events += taken
+        if not finished and time.monotonic() > deadline:
+            raise StoreBusy(f"{app.home}: the store could not be written to for 10 minutes")
+        time.sleep(0.0 if finished else 0.05)
     return Output({"events": events}, [f"{count_noun(events, 'event')} taken in"])
 
 
-def _drain_spool(app: App, deadline: float) -> tuple[int, bool]:
-    """How many events were taken in, and whether that was all."""
-    from yester.worker.worker import Worker
+def _drain_spool(home: Path) -> tuple[int, bool]:
+    """How many events were taken in, by us or by the worker there is, and whether that was all."""
+    if free := take_seat(home):
+        from yester.worker.worker import Worker
 
-    process.write_launch(app.home)
-    runtime = trusted_runtime(os.environ, os.getuid())
-    with chdir(Path.cwd()), closing(Worker(app.home, runtime)) as worker:
-        events = worker.drain()
-        while worker.resting and time.monotonic() < deadline:
-            time.sleep(0.05)
-            events += worker.drain()
-        return events, not worker.resting
+        process.write_launch(home)
+        runtime = trusted_runtime(os.environ, os.getuid())
+        with free, chdir(Path.cwd()), closing(Worker(home, runtime)) as worker:
+            return worker.drain(), not worker.resting
+    if said := ask_worker(home / "run", "POST /drain", _DRAINING):
+        told = json.loads(said)
+        return told["events"], not told["resting"]
+    return 0, False
 
 
 @command("status")
@@ -345,7 +339,7 @@ def ui_command(app: App, only_print: bool) -> None:
 
     link = f"http://127.0.0.1:{port}/#code={new_code(app.home, app.memory.origin)}"
     click.echo(link)
-    if app.terminal and not only_print:
+    if sys.stdout.isatty() and not only_print:
         click.launch(link)
 
 

@@ -110,15 +110,12 @@ def _look_at_client(case: Examination, folder: Path) -> Iterator[Finding]:
         return
     version = read_version(program, case.environ, case.home)
     shown = _format_version(version) or "of an unknown version"
-    first, tried = map(_format_version, (CLAUDE_CODE.first_version, CLAUDE_CODE.tried_version))
     say = partial(make_finding, program=program, version=shown, link=link, plugin=install.PLUGIN)
     if version and version < CLAUDE_CODE.first_version:
+        first = _format_version(CLAUDE_CODE.first_version)
         yield say("claude-code.old", first=first, copy=install.copy_folder(case.home))
         return
-    if version[:2] != CLAUDE_CODE.tried_version[:2]:
-        yield say("claude-code.untried", tried=tried)
-    plugins = list_plugins(program, folder, case.environ, case.home)
-    name, why = judge_listing(plugins)
+    name, why = judge_listing(list_plugins(program, folder, case.environ, case.home))
     yield say(f"claude-code.{name}", why=why)
 
 
