@@ -13,7 +13,6 @@ import os
 import sys
 
 _HELP = os.path.join(os.path.dirname(__file__), "faces", "cli", "help.txt")  # noqa: PTH118, PTH120
-_WIDTH = 80  # columns; the help page of a narrower terminal is wrapped anew
 _PATIENCE = 2.0  # seconds for the worker
 _MOST_BYTES = 16_000  # of a request, as the worker reads them
 
@@ -52,7 +51,7 @@ def _answer_at_once(home: str | None, words: list[str]) -> bytes | None:
         from yester import __version__
 
         return f"yester, version {__version__}\n".encode()
-    if words in (["--help"], ["-h"]) and _terminal_width() >= _WIDTH:
+    if words in (["--help"], ["-h"]):
         with open(_HELP, "rb") as file:
             return file.read()
     if home is None and words == ["status"]:
@@ -60,16 +59,6 @@ def _answer_at_once(home: str | None, words: list[str]) -> bytes | None:
     if home is None and words[:1] in (["recall"], ["search"]) and "--json" in words:
         return _ask_worker(words[1:])
     return None
-
-
-def _terminal_width() -> int:
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns):
-        return int(columns)
-    try:
-        return os.get_terminal_size(1).columns or _WIDTH
-    except OSError:
-        return _WIDTH
 
 
 def _usual_home() -> str:

@@ -204,15 +204,10 @@ def plan_link(home: Path, folder: Path) -> list[Change]:
         return []
     if link.is_symlink() and not link.exists():
         return [Change("~", link, target)]
-    if link.is_symlink():
-        raise InstallError(
-            f"{link} leads to {link.readlink()}, which is not {target}; "
-            f"if it is another yester's, uninstall that one, else remove the link: rm '{link}'"
-        )
     if link.exists():
         raise InstallError(
-            f"{link} was not put there by `yester install`; move it away, or keep it and use yester"
-            f" with: claude --plugin-dir '{packaged_folder()}'"
+            f"{link} was not put there by `yester install` of {home}; uninstall that yester, move "
+            f"it away, or keep it and use: claude --plugin-dir '{packaged_folder()}'"
         )
     return [Change("+", link, target)]
 

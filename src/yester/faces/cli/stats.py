@@ -15,7 +15,7 @@ from yester.errors import ConfigError
 from yester.faces.cli import options
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.screen import count_noun, describe_items, fact_lines, table_lines
-from yester.llm.budget import DAY, day_of, known_prices, price_of
+from yester.llm.budget import DAY, day_of, known_prices, open_asker
 from yester.memory import Memory
 from yester.model import ANYTHING, Filters, Hit, Item, Paging, replace
 from yester.operate import bench
@@ -67,17 +67,12 @@ def _total_lines(contents: Stats, spend: Spend, llm: dict[str, Any]) -> Iterator
 def _describe_llm(app: App) -> dict[str, Any]:
     """What is set, and what is wrong with it: nothing is asked to find out."""
     found: dict[str, Any] = {
-        "provider": app.config["llm.provider"], "model": None, "price": None, "problem": None,
+        "provider": app.config["llm.provider"], "model": app.config["llm.model"] or None,
+        "price": None, "problem": None,
     }  # fmt: skip
-    if found["provider"] == "none":
-        return found
-    from yester.llm.client import open_model
-
     try:
-        model = open_model(app.config)
-        if model is not None:
-            found["model"] = model.name
-            found["price"] = price_of(model, app.config.text("llm.price"))
+        if asker := open_asker(app.config, app.reading):
+            found |= {"model": asker.model.name, "price": asker.price}
     except ConfigError as error:
         found["problem"] = str(error)
     return found
