@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from yester import __version__
 from yester.errors import UsageError, YesterError
+from yester.faces.cli.options import add_parameters
 from yester.faces.cli.screen import screen_streams
 from yester.memory import Memory
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from yester.model import Project
     from yester.project import Projects
     from yester.store.contract import Store
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 # command → its module in this package, where it is called NAME_command; in the order of the help
 # page. Generated from all this: help.txt, which answers `yester --help` without any of it.
@@ -193,34 +192,23 @@ class Output(NamedTuple):
 
 
 def command(
-    name: str,
-    *options: Callable[[Any], Any],
-    fenced: bool = False,
-    group: click.Group | None = None,
-) -> Callable[[Callable[..., Output]], click.Command]:
-    """A command with these arguments and options that answers for people or, with --json, for
-    programs. What is `fenced` stands in the fence where an agent reads it: it is memory."""
+    path: str, *, fenced: bool = False, plain: bool = False, group: click.Group | None = None
+) -> Callable[[Callable[..., Output | None]], click.Command]:
+    """A command that answers for people or, with --json, for programs; one that is `plain` prints
+    for itself. What is `fenced` stands in the fence where an agent reads it: it is memory."""
 
-    def decorate(answer: Callable[..., Output]) -> click.Command:
+    def decorate(answer: Callable[..., Output | None]) -> click.Command:
         @wraps(answer)
-        def run(app: App, /, as_json: bool, **given: Any) -> None:
+        def run(app: App, /, as_json: bool = False, **given: Any) -> None:
             output = answer(app, **given)
-            if as_json:
-                for value in output.value if isinstance(output.value, tuple) else (output.value,):
-                    click.echo(render_json(value))
-            else:
-                for warning in output.warnings:
-                    print_warning(warning)
-                _print_lines(app, output.lines, fenced)
-            if output.error is not None:
-                raise output.error
-            for text in filter(None, () if as_json else (output.hint, output.nothing)):
-                click.echo(text, err=True)
-            if output.nothing or output.code:
-                click.get_current_context().exit(output.code or 1)
+            if output is not None:
+                _print_output(app, output, as_json, fenced)
 
-        as_json = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-        made = click.command(name)(add_options(*options, as_json)(pass_app(run)))
+        function = pass_app(run)
+        if not plain:
+            as_json = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+            function = as_json(function)
+        made = click.command(path.split()[-1])(add_parameters(function, path))
         if group is not None:
             group.add_command(made)
         return made
@@ -228,15 +216,20 @@ def command(
     return decorate
 
 
-def add_options(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Decorates a command with arguments and options, in the order of its help page."""
-
-    def decorate(function: F) -> F:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
+def _print_output(app: App, output: Output, as_json: bool, fenced: bool) -> None:
+    if as_json:
+        for value in output.value if isinstance(output.value, tuple) else (output.value,):
+            click.echo(render_json(value))
+    else:
+        for warning in output.warnings:
+            print_warning(warning)
+        _print_lines(app, output.lines, fenced)
+    if output.error is not None:
+        raise output.error
+    for text in filter(None, () if as_json else (output.hint, output.nothing)):
+        click.echo(text, err=True)
+    if output.nothing or output.code:
+        click.get_current_context().exit(output.code or 1)
 
 
 # --- printing -------------------------------------------------------------------------------------

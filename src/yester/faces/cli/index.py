@@ -21,7 +21,6 @@ from yester.errors import NotFound, SourceError, UsageError
 from yester.faces.cli import app as shared
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.notes import summarise_notes
-from yester.faces.cli.options import flag_option, text_option
 from yester.faces.cli.rows import whole_lines
 from yester.faces.cli.screen import count_noun, join_counts
 from yester.ingest.projects import apply_names, describe_joins, join_all
@@ -41,12 +40,7 @@ _MANY = 1_000_000_000
 _MOST_PROBLEMS = 20  # are printed
 
 
-@command(
-    "index", click.argument("paths", nargs=-1, type=click.Path(path_type=Path)),
-    text_option("--since", "WHEN", "Only transcripts written to since then (1d, 1w, …)."),
-    click.option("--agent", "only", multiple=True, type=click.Choice(list(AGENTS)),
-                 help="Only this agent's transcripts (repeatable)."),
-)  # fmt: skip
+@command("index")
 def index_command(
     app: App, paths: tuple[Path, ...], since: str | None, only: tuple[str, ...]
 ) -> Output:
@@ -161,8 +155,7 @@ def _index_lines(report: Report, found: int, seconds: float, notes: NotesReport)
     )
 
 
-@click.command("reindex")
-@shared.pass_app
+@command("reindex", plain=True)
 def reindex_command(app: App) -> None:
     """Build the search index anew from the stored items.
 
@@ -177,15 +170,7 @@ def reindex_command(app: App) -> None:
 # --- observations and summaries -------------------------------------------------------------------
 
 
-@command(
-    "distil",
-    flag_option("--backfill", "Indexed sessions, too, that no hook has told of."),
-    flag_option("--again", "With --backfill: those that are done as well."),
-    text_option("--session", "ID", "This session, done or not; 6 characters will do."),
-    flag_option("--refine",
-                "Have the language model of [llm] note what was distilled, within its budget."),
-    flag_option("--show", "With --session: print what it was distilled into."),
-)  # fmt: skip
+@command("distil")
 def distil_command(
     app: App, backfill: bool, again: bool, session: str | None, refine: bool, show: bool
 ) -> Output:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,12 @@ import msgspec
 from yester.clock import format_minute
 from yester.context.lines import item_icon, one_line
 from yester.errors import NotYours
-from yester.faces.cli import options
-from yester.faces.cli.app import App, Output, add_options, command
-from yester.faces.cli.options import choose_search_filters, flag_option, form_option, list_option
+from yester.faces.cli.app import App, Output, command
+from yester.faces.cli.options import choose_search_filters
 from yester.faces.cli.rows import Page, hit_as_json, join_names, page_lines, title_text
 from yester.faces.cli.screen import count_noun, make_bold
 from yester.memories import lifecycle, review
-from yester.memories.categories import CATEGORIES, clean_text, get_category
+from yester.memories.categories import clean_text, get_category
 from yester.memories.chains import list_memory_chain
 from yester.memories.memory import GLOBAL, normalise_tags
 from yester.memories.remember import find_candidate
@@ -29,9 +28,6 @@ from yester.model import STATUSES, Change, Filters, Memo, Paging, replace
 from yester.operate.notes import lint_notes
 from yester.recall.recall import make_hit
 from yester.text.sentences import find_snippet
-
-MEMORIES = click.argument("memories", nargs=-1, required=True, metavar="MEMORY...")
-
 
 # --- on the screen --------------------------------------------------------------------------------
 
@@ -138,18 +134,7 @@ def _choose_filters(app: App, given: Mapping[str, Any]) -> Filters:
     return chosen
 
 
-@command(
-    "list",
-    click.option("--project", "-p", "projects", multiple=True, metavar="NAME",
-                 help="Only this project (repeatable); `global` for what holds everywhere."),
-    options.EVERYWHERE,
-    list_option("--type", "types", "TYPE", "Only this category, e.g. decision (repeatable)."),
-    list_option("--tag", "tags", "NAME", "Only those with this tag (repeatable)."),
-    options.FILES,
-    click.option("--status", type=click.Choice([*STATUSES, "all"]), default="active",
-                 show_default=True, help="In use, or put away."),
-    options.limit_option(50), options.OFFSET, form_option("index", "memory"), fenced=True,
-)  # fmt: skip
+@command("memory list", fenced=True)
 def list_command(
     app: App, /, tags: tuple[str, ...], status: str, limit: int, offset: int, form: str,
     **given: Any,
@@ -163,18 +148,14 @@ def list_command(
     return show_memos(app, memos, form)._replace(nothing=nothing)
 
 
-@command("show", MEMORIES, form_option("full", "memory"), fenced=True)
+@command("memory show", fenced=True)
 def show_command(app: App, memories: tuple[str, ...], form: str) -> Output:
     """Show memories with all their fields, whatever their status, and what they replace."""
     memos = [lifecycle.find_memory(app.reading, name) for name in memories]
     return show_memos(app, memos, form, " ".join(memories))
 
 
-@command(
-    "history", click.argument("memory", required=False),
-    options.limit_option(20, help_="At most so many changes.", least=1),
-    form_option("index", "memory"), fenced=True,
-)  # fmt: skip
+@command("memory history", fenced=True)
 def history_command(app: App, memory: str | None, limit: int, form: str) -> Output:
     """Show the changes of MEMORY, or of all memories, the newest first."""
     item = lifecycle.find_memory(app.reading, memory).item.id if memory else 0
@@ -205,15 +186,7 @@ def _change_lines(change: Change, form: str) -> Iterator[str]:
         yield f"    {name}: {show_value(before)} → {show_value(value)}"
 
 
-@command(
-    "candidate", click.argument("text", nargs=-1, required=True),
-    click.option("--type", "type_", required=True, metavar="TYPE",
-                 help=f"The category it would have: {', '.join(CATEGORIES)}."),
-    list_option("--tags", "tags", "A,B", "Its tags (repeatable)."),
-    list_option("--file", "files", "PATH", "A file (repeatable)."), options.PROJECT,
-    flag_option("--global", "Among what holds everywhere.", "everywhere"),
-    form_option("index", "memory"),
-)  # fmt: skip
+@command("memory candidate")
 def candidate_command(
     app: App, text: tuple[str, ...], type_: str, tags: tuple[str, ...], files: tuple[str, ...],
     project: str | None, everywhere: bool, form: str,
@@ -248,10 +221,8 @@ def candidate_command(
 
 # --- what deserves a look, what has had its time --------------------------------------------------
 
-_REVIEW_OPTIONS = add_options(options.PROJECTS, options.EVERYWHERE, form_option("index", "finding"))
 
-
-@command("review", _REVIEW_OPTIONS)
+@command("memory review")
 def review_command(app: App, /, form: str, **given: Any) -> Output:
     """Show what deserves a look: rules that wait for you, unsure or settled memories, ones alike.
 
@@ -262,7 +233,7 @@ def review_command(app: App, /, form: str, **given: Any) -> Output:
     return _show_findings(app, found, form)._replace(nothing=nothing)
 
 
-@command("lint", _REVIEW_OPTIONS)
+@command("memory lint")
 def lint_command(app: App, /, form: str, **given: Any) -> Output:
     """Check memories in use against the form of their category, and for contradictions.
 
@@ -309,7 +280,7 @@ _NOT_APPLIED = "Nothing has been changed. To do it: yester memory gc --apply"
 _DONE = {"retire": "retired", "archive": "archived", "drop": "let go"}
 
 
-@command("gc", flag_option("--apply", "Do it; without this it is only shown.", "really"))
+@command("memory gc")
 def gc_command(app: App, really: bool) -> Output:
     """Let go of what was retired more than 30 days ago, and apply your rules of [retention].
 
@@ -343,7 +314,7 @@ def _require_terminal(id_: int) -> None:
 _STEP_DONE = {"keep": "kept", "drop": "dropped"}
 
 
-def _status_command(step: str, *more: Callable[[Any], Any], help_: str) -> click.Command:
+def _status_command(step: str, help_: str) -> click.Command:
     def change_status(app: App, memories: tuple[str, ...], why: str, force: bool = False) -> Output:
         found = [lifecycle.find_memory(app.store, name) for name in memories]
         by = app.memory.by(why)
@@ -358,30 +329,25 @@ def _status_command(step: str, *more: Callable[[Any], Any], help_: str) -> click
         return Output(rows, (f"{done} {format_memo(app, memo)}" for memo in memos))
 
     change_status.__doc__ = help_
-    return command(step, MEMORIES, *more, options.WHY)(change_status)
+    return command(f"memory {step}")(change_status)
 
 
 retire_command = _status_command(
-    "retire",
-    flag_option("--force", "Also what is otherwise never deleted: a decision, a preference, a "
-                "session's summary."),
-    help_="Take memories out of use. After 30 days `yester memory gc` lets them go.",
-)  # fmt: skip
+    "retire", "Take memories out of use. After 30 days `yester memory gc` lets them go."
+)
 archive_command = _status_command(
-    "archive", help_="Put memories away: never found or shown any more, and never let go."
+    "archive", "Put memories away: never found or shown any more, and never let go."
 )
-restore_command = _status_command(
-    "restore", help_="Bring retired or archived memories back into use."
-)
+restore_command = _status_command("restore", "Bring retired or archived memories back into use.")
 keep_command = _status_command(
-    "keep", help_="Say yes to proposed rules: from now on agents are told of them."
+    "keep", "Say yes to proposed rules: from now on agents are told of them."
 )
 drop_command = _status_command(
-    "drop", help_="Say no to proposed rules, or put active ones away; they are not proposed again."
+    "drop", "Say no to proposed rules, or put active ones away; they are not proposed again."
 )
 
 
-@command("undo", click.argument("memory", required=False), options.WHY)
+@command("memory undo")
 def undo_command(app: App, memory: str | None, why: str) -> Output:
     """Undo the last change of MEMORY, or the last change of any; undoing twice redoes it.
 

@@ -18,8 +18,7 @@ import click
 from yester.capture.question import ask_health, ask_worker
 from yester.capture.spool import trusted_runtime
 from yester.errors import StoreBusy, YesterError
-from yester.faces.cli.app import App, Output, command, pass_app
-from yester.faces.cli.options import flag_option
+from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.screen import count_noun
 from yester.faces.cli.status import describe_status, describe_worker, status_lines
 from yester.worker import process
@@ -52,10 +51,7 @@ def worker_command() -> None:
     """
 
 
-@worker_command.command("run")
-@click.option("--idle", type=float, hidden=True, help="Seconds without an event to end after.")
-@click.option("--hung", type=float, hidden=True, help="Seconds a step may take; 0: any time.")
-@pass_app
+@command("worker run", plain=True, group=worker_command)
 def run_command(app: App, idle: float | None, hung: float | None) -> None:
     """Be the worker, in the foreground (for a service, or to look for a fault)."""
     # Where there is nothing else, a hook or a command has started it, and nobody has typed it.
@@ -118,8 +114,7 @@ def _relieve_older(app: App) -> process.Seat | None:
     return take_seat(app.home, _STOPPING)
 
 
-@worker_command.command("start")
-@pass_app
+@command("worker start", plain=True, group=worker_command)
 def start_command(app: App) -> None:
     """Start the worker in the background, if it is not running."""
     running = ask_health(app.home)
@@ -150,8 +145,7 @@ def _is_older(running: dict[str, Any]) -> bool:
     return process.version_numbers(str(running.get("version"))) < own
 
 
-@worker_command.command("stop")
-@pass_app
+@command("worker stop", plain=True, group=worker_command)
 def stop_command(app: App) -> None:
     """Let the worker finish what the spool holds, and end."""
     pid = end_process(app.home)
@@ -200,7 +194,7 @@ def _has_ended(home: Path, name: str, pid: int, patience: float, killed: bool = 
     return False
 
 
-@command("status", group=worker_command)
+@command("worker status", group=worker_command)
 def worker_status_command(app: App) -> Output:
     """Say whether the worker is running. Exit code 1: it is not."""
     from yester.clock import format_minute
@@ -219,7 +213,7 @@ def worker_status_command(app: App) -> Output:
     return Output(found, [line], code=int(not found["running"]))
 
 
-@command("drain", group=worker_command)
+@command("worker drain", group=worker_command)
 def drain_command(app: App) -> Output:
     """Take in what the spool holds, now and in the foreground, and end."""
     events, finished = 0, False
@@ -258,15 +252,7 @@ def status_command(app: App) -> Output:
 # --- the servers ----------------------------------------------------------------------------------
 
 
-@click.command("serve")
-@click.option("--port", type=click.IntRange(0, 65_535), default=None,
-              help="Exactly this port; by default the setting http_port, or the next free one."
-              )  # fmt: skip
-@flag_option("--background", "Start it, say where it is, and end.")
-@flag_option("--stop", "End the one that is running.", "stopping")
-@click.option("--idle", type=float, default=None, hidden=True,
-              help="Seconds without a question to end after.")  # fmt: skip
-@pass_app
+@command("serve", plain=True)
 def serve_command(
     app: App, port: int | None, background: bool, stopping: bool, idle: float | None
 ) -> None:
@@ -323,9 +309,7 @@ def _run_server(home: Path, port: int, exactly: bool, idle: float | None) -> Non
         log.say("ended")
 
 
-@click.command("ui")
-@flag_option("--print", "Print the link; open nothing.", "only_print")
-@pass_app
+@command("ui", plain=True)
 def ui_command(app: App, only_print: bool) -> None:
     """Open the viewer in a browser, starting the server where it is not running.
 
@@ -343,8 +327,7 @@ def ui_command(app: App, only_print: bool) -> None:
         click.launch(link)
 
 
-@click.command("mcp")
-@pass_app
+@command("mcp", plain=True)
 def mcp_command(app: App) -> None:
     """Be an MCP server on standard input and output, for an agent to start.
 

@@ -26,10 +26,7 @@ from yester.store.figures import Refinements, refinement_totals
 from yester.tables import load_table
 
 
-@command(
-    "stats", options.number_option(7, 1, 3650, "How far back, today included.", "--days"),
-    options.flag_option("--prices", "Show the prices that are known, and nothing else."),
-)  # fmt: skip
+@command("stats")
 def stats_command(app: App, days: int, prices: bool) -> Output:
     """Show what the memory holds, what language models have cost, and what agents were shown.
 
@@ -120,13 +117,7 @@ def bench_command() -> None:
     """Measure recall on your own history."""
 
 
-@command(
-    "self", options.PROJECTS,
-    options.limit_option(
-        200, 100_000, "At most this many questions.", least=bench.LEAST_QUESTIONS
-    ),
-    group=bench_command,
-)  # fmt: skip
+@command("bench self", group=bench_command)
 def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
     """Ask the first prompts of past sessions again, as of the moment each session began.
 
