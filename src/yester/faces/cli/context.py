@@ -17,7 +17,7 @@ from yester.context.block import Context
 from yester.context.lines import ESTIMATE_NOTE
 from yester.errors import UsageError
 from yester.faces.cli.app import App, Output, command
-from yester.faces.cli.screen import count_noun
+from yester.faces.cli.screen import count_noun, table_lines
 from yester.model import UseCounts, replace
 from yester.operations.context import ContextRequest, build_context
 from yester.operations.ledger import record_feedback
@@ -88,18 +88,8 @@ def _describe_lines(app: App, given: Context) -> list[dict[str, Any]]:
 
 
 def _why_lines(rows: list[dict[str, Any]], given: Context) -> Iterator[str]:
-    def show_score(score: float) -> str:
-        return f"{score:.2f}  " if score else ""
-
-    for one in rows:
-        spent = one["discovery_tokens"]
-        work = f", made from ~{spent:,}t" if spent else ""
-        yield (
-            f"shown #{one['item']}  {show_score(one['score'])}{one['reason']}  ~{one['tokens']:,}t "
-            f"of ~{one['read_tokens']:,}t{work}  use {one['use']:+.2f} ({one['known']})"
-        )
-    for left in given.left:
-        yield f"left out #{left.item}  {show_score(left.score)}{left.why}"
+    yield from table_lines(rows, "shown")
+    yield from table_lines(msgspec.to_builtins(given.left), "left out")
     if rows:
         spent, read = (sum(one[f"{sort}_tokens"] for one in rows) for sort in ("discovery", "read"))
         work = f" and were made from ~{spent:,}t of work" if spent else ""
