@@ -23,6 +23,7 @@ from yester.errors import UsageError, YesterError
 from yester.faces.cli.options import add_parameters
 from yester.faces.cli.screen import screen_streams
 from yester.memory import Memory
+from yester.tables import load_table
 
 if TYPE_CHECKING:
     from yester.config import Config
@@ -32,23 +33,8 @@ if TYPE_CHECKING:
 
 # command → its module in this package, where it is called NAME_command; in the order of the help
 # page. Generated from all this: help.txt, which answers `yester --help` without any of it.
-COMMANDS = {
-    "install": "install", "index": "index", "distil": "index", "recall": "recall",
-    "search": "recall", "show": "recall", "timeline": "recall", "context": "context",
-    "feedback": "context", "sessions": "recall", "recent": "recall", "remember": "remember",
-    "memory": "app", "review": "memories", "promote": "notes", "import": "notes", "mcp": "services",
-    "status": "services", "stats": "stats", "worker": "services", "serve": "services",
-    "ui": "services", "off": "context", "doctor": "install", "reindex": "index",
-    "backup": "install", "restore": "install", "config": "install", "model": "install",
-    "bench": "stats", "uninstall": "install",
-}  # fmt: skip
-MEMORY_COMMANDS = {
-    "list": "memories", "show": "memories", "edit": "remember", "supersede": "remember",
-    "keep": "memories", "drop": "memories", "retire": "memories", "archive": "memories",
-    "restore": "memories", "undo": "memories",
-    "history": "memories", "candidate": "memories", "review": "memories", "lint": "memories",
-    "gc": "memories", "sync": "notes",
-}  # fmt: skip
+COMMANDS: Mapping[str, str] = load_table("commands")["modules"]
+MEMORY_COMMANDS: Mapping[str, str] = load_table("commands")["modules_of_memory"]
 
 
 class App:
