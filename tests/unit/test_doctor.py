@@ -45,7 +45,7 @@ def examined(home, look, fix=False, environ=None, folders=(), **more):
     case = Examination(home, config, environ or {}, NOW, fix, folders=folders)
     for name, value in more.items():
         case = replace(case, **{name: value})
-    return list(walk_checks([Check("check", look, "Do something.")], case))
+    return list(walk_checks([Check("check", look)], case))
 
 
 def states(findings):

@@ -334,10 +334,10 @@ def mcp_command(app: App) -> None:
     Tools: search, timeline, get_observations, save_memory. It needs no worker, but asks one that
     runs. It ends when the client does.
     """
-    from yester.__main__ import serve_mcp
+    from yester.faces.mcp.server import serve_stdio
 
     home = None if app.named_home is None else str(app.named_home)
-    click.get_current_context().exit(serve_mcp(home))
+    click.get_current_context().exit(serve_stdio(home))
 
 
 def server_port(home: Path) -> int:
