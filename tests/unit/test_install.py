@@ -190,7 +190,7 @@ def test_a_link_that_leads_nowhere_is_replaced(home, tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(home, tmp_path):
     (tmp_path / "claude").write_text("no folder")
-    with pytest.raises(InstallError, match="Not a directory"):
+    with pytest.raises(NotADirectoryError):
         install.install_link(home, tmp_path / "claude")
 
 

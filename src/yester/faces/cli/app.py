@@ -340,6 +340,12 @@ def _run_to_code() -> int:
         # The reader has had enough: no failure, and no complaint when stdout is closed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except OSError as error:
+        if error.filename is None:
+            raise
+        fix = "make sure that you may read and write it, and that there is room"
+        print(f"yester: {error.filename}: {error.strerror}; {fix}", file=sys.stderr)  # noqa: T201
+        code = 3
     return code
 
 

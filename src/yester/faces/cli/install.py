@@ -14,7 +14,7 @@ import click
 from yester import config
 from yester.agents.descriptors import CLAUDE_CODE
 from yester.capture.homes import home_folder
-from yester.errors import ConfigError, InstallError, NotFound, UsageError
+from yester.errors import InstallError, NotFound, UsageError
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.screen import count_noun, table_lines
 from yester.faces.cli.services import end_process, replace_older_worker
@@ -259,9 +259,5 @@ def use_model_command(app: App, name: str) -> None:
     values = {**app.config.values, "embedder": name}
     if name != "none" and (reason := why_not(values, app.home)):
         raise UsageError(reason)
-    try:
-        config.change_config(app.home, {"embedder": name})
-    except OSError as error:
-        path = config.config_file(app.home)
-        raise ConfigError(f"{path}: cannot be written ({error.strerror})") from None
+    config.change_config(app.home, {"embedder": name})
     click.echo(f"embedder = {name}")
