@@ -13,16 +13,17 @@ import os
 import sys
 
 _HELP = os.path.join(os.path.dirname(__file__), "faces", "cli", "help.txt")  # noqa: PTH118, PTH120
-_WIDTH = 80  # columns; the help page of a narrower terminal is wrapped anew
 _PATIENCE = 2.0  # seconds for the worker
 _MOST_BYTES = 16_000  # of a request, as the worker reads them
 
 
 def main() -> None:
-    home, words = _split_home(sys.argv[1:])
-    if words == ["mcp"]:
-        sys.exit(serve_mcp(home))
-    printed = None if "_YESTER_COMPLETE" in os.environ else _answer_at_once(home, words)
+    words = sys.argv[1:]
+    if words == ["mcp"] or (words[:1] == ["--home"] and words[2:] == ["mcp"]):
+        from yester.faces.mcp.server import serve_stdio
+
+        sys.exit(serve_stdio(words[1] if words[1:] else None))
+    printed = None if "_YESTER_COMPLETE" in os.environ else _answer_at_once(words)
     if printed is not None:
         _print_bytes(printed)
         return
@@ -31,45 +32,19 @@ def main() -> None:
     command_line()
 
 
-def _split_home(words: list[str]) -> tuple[str | None, list[str]]:
-    """`--home FOLDER` before the command, and the words behind it."""
-    if words[:1] == ["--home"] and len(words) > 1:
-        return words[1], words[2:]
-    if words and words[0].startswith("--home="):
-        return words[0].removeprefix("--home="), words[1:]
-    return None, words
-
-
-def serve_mcp(home: str | None) -> int:
-    """Be the MCP server on stdin and stdout until the client leaves; the exit code."""
-    from yester.faces.mcp.server import serve_stdio
-
-    return serve_stdio(home)
-
-
-def _answer_at_once(home: str | None, words: list[str]) -> bytes | None:
+def _answer_at_once(words: list[str]) -> bytes | None:
     if words in (["--version"], ["-V"]):
         from yester import __version__
 
         return f"yester, version {__version__}\n".encode()
-    if words in (["--help"], ["-h"]) and _terminal_width() >= _WIDTH:
+    if words in (["--help"], ["-h"]):
         with open(_HELP, "rb") as file:
             return file.read()
-    if home is None and words == ["status"]:
+    if words == ["status"]:
         return _print_status()
-    if home is None and words[:1] in (["recall"], ["search"]) and "--json" in words:
+    if words[:1] in (["recall"], ["search"]) and "--json" in words:
         return _ask_worker(words[1:])
     return None
-
-
-def _terminal_width() -> int:
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns):
-        return int(columns)
-    try:
-        return os.get_terminal_size(1).columns or _WIDTH
-    except OSError:
-        return _WIDTH
 
 
 def _usual_home() -> str:

@@ -9,14 +9,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from tests.table import each
 from yester.agents.descriptors import AGENTS
 from yester.config import SETTINGS
 from yester.faces.cli.app import COMMANDS, cli
+from yester.faces.cli.options import find_rows
 from yester.faces.http.table import ENDPOINTS
+from yester.memories.categories import CATEGORIES
+from yester.model import KINDS, STATUSES
+from yester.operate.bench import LEAST_QUESTIONS
+from yester.operations.context import EVENTS
 from yester.recall.rank import Signals, Weights
+from yester.recall.recall import ORDERS
+from yester.tables import load_table
+from yester.text.embed import NAMES
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -185,3 +194,41 @@ def test_what_the_first_pages_show_is_what_the_commands_print(zygote_of_commands
     status = printed("status")
     for line in status.splitlines():
         assert line in tutorial or line.startswith(("home ", "size ", "worker "))
+
+
+def command_rows() -> dict[str, dict]:
+    """Command as it is typed → its rows."""
+    found = {}
+    for name, rows in load_table("commands").items():
+        if name in ("shared", "modules", "modules_of_memory"):
+            continue
+        below = all(isinstance(row, dict) and name in GROUPS for row in rows.values())
+        found |= {f"{name} {part}": row for part, row in rows.items()} if below else {name: rows}
+    return found
+
+
+GROUPS = {"memory", "import", "worker", "model", "bench"}
+
+
+def test_every_row_of_a_command_is_an_argument_or_option_of_it():
+    for path, rows in command_rows().items():
+        context, command = click.Context(cli), cli
+        for word in path.split():
+            command = command.get_command(context, word)
+        wanted = [name for key, row in rows.items() for name, _ in find_rows(key, row)]
+        assert [one.name for one in command.params if one.name != "as_json"] == wanted, path
+        for one in command.params:
+            assert isinstance(one, click.Argument) or one.help or one.name == "order", (path, one)
+
+
+def test_what_may_be_chosen_is_what_there_is():
+    rows, shared = command_rows(), load_table("commands")["shared"]
+    assert shared["kinds"]["choices"] == list(KINDS)
+    assert rows["recall"]["order"]["choices"] == list(ORDERS)
+    assert rows["index"]["only"]["choices"] == list(AGENTS)
+    assert rows["context"]["event"]["choices"] == list(EVENTS)
+    assert rows["memory list"]["status"]["choices"] == [*STATUSES, "all"]
+    assert rows["model use"]["name"]["choices"] == list(NAMES)
+    assert rows["bench self"]["limit"]["least"] == LEAST_QUESTIONS
+    for row in (rows["remember"]["type"], rows["memory candidate"]["type_"]):
+        assert ", ".join(CATEGORIES) in row["help"]

@@ -79,7 +79,11 @@ def test_the_table_says_what_it_does_not_measure(filled):
     assert done.code == 0, done.err
     lines = done.out.splitlines()
     assert lines[0].startswith("12 questions from 36 sessions in 1 project;")
-    assert [line.split("  ")[0] for line in lines[3:6]] == ["recall", "newest first", "random"]
+    assert [line.strip().split("  ")[0] for line in lines[3:6]] == [
+        "recall",
+        "newest first",
+        "random",
+    ]
     assert lines[3].split()[1:5] == ["1.000", "(1.000", "to", "1.000)"]
     assert "Not measured: whether an answer helped" in done.out
 

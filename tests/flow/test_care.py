@@ -310,10 +310,7 @@ def test_of_two_restores_at_once_the_second_ends_and_touches_nothing(run, home, 
     with backups.checked_copy(home, first, 1) as (_, copy):
         done = run("restore", second)
         assert (done.code, done.out) == (3, "")
-        assert done.err == (
-            f"yester: {home}: another restore is under way; "
-            "wait until it has ended, and try again\n"
-        )
+        assert done.err.startswith(f"yester: {home}/run/restore.lock: process {os.getpid()} has")
         assert not list(home.glob("yester-before-restore-*"))
         backups.put_in_place(home, copy, 1)
     assert run("recall", "narwhal").code == 1

@@ -746,7 +746,8 @@ def test_backfill_distils_what_is_indexed_and_a_second_run_has_nothing_to_do(run
 
 def test_one_session_can_be_distilled_and_shown(run, indexed):
     shown = run("distil", "--session", "aaaaaa", "--show")
-    assert "bugfix: Fix the total of the cart for ten items" in shown.out
+    assert " · observation · bugfix · " in shown.out
+    assert "Fix the total of the cart for ten items" in shown.out
     assert "1 observation and 1 summary of 1 session" in shown.out
     items = run("distil", "--session", "aaaaaa", "--show", "--json").json["items"]
     observation = next(item for item in items if item["kind"] == "observation")

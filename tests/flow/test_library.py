@@ -253,9 +253,10 @@ def test_the_command_shows_it_with_the_reasons(memory, tmp_path, run):
     memory.close()
     done = run("context", "are prices kept as whole cents or as floats?", "--why", cwd=folder)
     assert done.out.startswith("<yester-memory")
-    assert "shown #1" in done.err
-    assert "left out #2" in done.err
-    assert "below the floor: " in done.err
+    shown, left = done.err.split("left out")
+    assert "\n  1 " in shown
+    assert "\n  2 " in left
+    assert "below the floor: " in left
     told = run("context", "--cwd", str(folder), "--json").json
     assert [one["reason"] for one in told["shown"]] == ["earlier", "earlier"]
     nothing = run("context", "yes", cwd=folder)

@@ -46,7 +46,7 @@ def test_a_text_is_remembered_listed_shown_and_recalled(run):
     listed = run("memory", "list")
     assert "decision  Use UTC in orders  [time, orders]" in listed.out
     shown = run("memory", "show", "use-utc-in-orders").out
-    for text in ("rationale:\n- reports broke", "files       src/orders.py", "by user", "trust 1"):
+    for text in ("Why: reports broke", "files       src/orders.py", "by user", "trust 1"):
         assert text in shown
     (hit,) = run("recall", "reports broke", "--json").json["hits"]
     assert (hit["id"], hit["kind"], hit["type"]) == (1, "memory", "decision")
@@ -279,21 +279,6 @@ def test_memories_are_listed_by_what_they_are(run, tmp_path):
     assert listed("-p", "global") == ["Three"]
     assert listed("-n", "1", "--offset", "1") == ["Two"]
     assert listed(cwd=blog, env={"YESTER_CROSS_PROJECT": "false"}) == ["Three", "Two"]
-
-
-def test_a_project_listed_by_name_says_what_else_holds_in_it(run):
-    remember(run, "One", "--type", "decision")
-    project = run("memory", "list", "--json").json["hits"][0]["project"]
-    assert "everywhere" not in run("memory", "list", "-p", project).err
-    remember(run, "Short commit messages", "--global", "--type", "preference")
-    named = run("memory", "list", "-p", project)
-    assert "Short commit messages" not in named.out
-    assert "1 more holds everywhere: yester memory list -p global" in named.err
-    remember(run, "Plain words", "--global", "--type", "preference")
-    assert "2 more hold everywhere" in run("memory", "list", "-p", project).err
-    only = run("memory", "list", "-p", project, "--type", "decision")
-    assert "everywhere" not in only.err
-    assert "everywhere" not in run("memory", "list", "-p", "global").err
 
 
 def test_a_file_named_narrows_the_list_of_the_current_project_too(run):

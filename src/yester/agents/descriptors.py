@@ -36,7 +36,6 @@ class Agent:
     names_transcript: bool = True
     program: str = ""
     first_version: tuple[int, ...] = ()
-    tried_version: tuple[int, ...] = ()
 
 
 def _describe_agent(name: str, row: Mapping[str, Any]) -> Agent:

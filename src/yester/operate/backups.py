@@ -13,12 +13,13 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from yester.errors import NotFound, StoreBusy, StoreError, UsageError
+from yester.errors import NotFound, StoreError, UsageError
 from yester.store import copy_store, maintenance_of, open_store, replace_store
 from yester.store.lock import write_lock
 
@@ -78,34 +79,27 @@ def checked_copy(home: Path, name: str, now: int) -> Iterator[tuple[Path, Path]]
     """(backup, a copy of it that was opened as a store and found whole); nothing else is touched
     before `put_in_place`. One at a time: StoreBusy where another process is at it."""
     from shutil import rmtree
+    from tempfile import TemporaryDirectory
 
-    backup = _find_backup(home, name)
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(write_lock(_make_run_folder(home) / "restore.lock", 0.0))
-        except StoreBusy:
-            raise StoreBusy(
-                f"{home}: another restore is under way; wait until it has ended, and try again"
-            ) from None
-        for left in (home / "run").glob("restore*/"):  # by one that was killed
+    backup, run = _find_backup(home, name), _make_run_folder(home)
+    with write_lock(run / "restore.lock", 0.0):
+        for left in run.glob("restore*/"):  # by one that was killed
             rmtree(left, ignore_errors=True)
-        trial = home / "run" / f"restore-{os.getpid()}"
-        trial.mkdir(mode=0o700)
-        stack.callback(rmtree, trial, ignore_errors=True)
-        copy = copy_store(backup, trial)
-        _check_copy(trial, backup, now)
-        yield backup, copy
+        with TemporaryDirectory(prefix="restore-", dir=run) as trial:
+            copy = copy_store(backup, Path(trial))
+            with closing(open_store(Path(trial), now=now)) as store:
+                problems = maintenance_of(store).check()
+            if problems:
+                raise StoreError(f"{backup}: {problems[0]}; choose another backup")
+            yield backup, copy
 
 
 def put_in_place(home: Path, copy: Path, now: int) -> Path | None:
     """The copy's content as the store's, in one transaction: a kill at any point leaves the whole
     former store or the whole new one. Where the former one is kept, which comes first."""
-    stem, number = f"yester-before-restore-{_format_stamp(now)}", 1
-    aside = home / f"{stem}.db"
-    while aside.exists():
-        number += 1
-        aside = home / f"{stem}-{number}.db"
-    return replace_store(home, copy, aside)
+    stem = f"yester-before-restore-{_format_stamp(now)}"
+    names = chain([f"{stem}.db"], (f"{stem}-{number}.db" for number in count(2)))
+    return replace_store(home, copy, next(home / one for one in names if not (home / one).exists()))
 
 
 def _make_run_folder(home: Path) -> Path:
@@ -126,14 +120,3 @@ def _find_backup(home: Path, name: str) -> Path:
         if path.is_file():
             return path
     raise UsageError(f"{name}: no such backup; `yester backup --list` shows what there is")
-
-
-def _check_copy(trial: Path, backup: Path, now: int) -> None:
-    """Open the copy as a store and let it look at itself before it takes the store's place."""
-    store = open_store(trial, now=now)
-    try:
-        problems = maintenance_of(store).check()
-    finally:
-        store.close()
-    if problems:
-        raise StoreError(f"{backup}: {problems[0]}; choose another backup")

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import shutil
 import site
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,14 +46,6 @@ class Change:
 
     def __str__(self) -> str:
         return f"{self.sign} {self.path}" + (f" -> {self.target}" if self.target else "")
-
-
-@contextmanager
-def _explain_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InstallError(f"{error.filename or path}: {error.strerror}") from None
 
 
 # --- the copy of the plugin --------------------------------------------------------------------
@@ -117,19 +109,18 @@ def plan_copy(home: Path, files: Mapping[str, bytes]) -> list[Change]:
 def place_copy(home: Path, files: Mapping[str, bytes]) -> list[Change]:
     """Make the copy what it should be; what was done."""
     folder = copy_folder(home)
-    with _explain_errors(folder):
-        changes = plan_copy(home, files)
-        for change in changes:
-            if change.sign == "-":
-                change.path.unlink()
-            else:
-                for above in reversed([p for p in change.path.parents if p.is_relative_to(home)]):
-                    above.mkdir(mode=0o700, exist_ok=True)
-                data = files[str(change.path.relative_to(folder))]
-                replace_file(change.path, data, sync=True)
-        # Byte code of the hooks lands here: a folder that an interpreter makes would be open to
-        # others.
-        (folder / "hooks" / "__pycache__").mkdir(mode=0o700, exist_ok=True)
+    changes = plan_copy(home, files)
+    for change in changes:
+        if change.sign == "-":
+            change.path.unlink()
+        else:
+            for above in reversed([p for p in change.path.parents if p.is_relative_to(home)]):
+                above.mkdir(mode=0o700, exist_ok=True)
+            data = files[str(change.path.relative_to(folder))]
+            replace_file(change.path, data, sync=True)
+    # Byte code of the hooks lands here: a folder that an interpreter makes would be open to
+    # others.
+    (folder / "hooks" / "__pycache__").mkdir(mode=0o700, exist_ok=True)
     return changes
 
 
@@ -204,15 +195,10 @@ def plan_link(home: Path, folder: Path) -> list[Change]:
         return []
     if link.is_symlink() and not link.exists():
         return [Change("~", link, target)]
-    if link.is_symlink():
-        raise InstallError(
-            f"{link} leads to {link.readlink()}, which is not {target}; "
-            f"if it is another yester's, uninstall that one, else remove the link: rm '{link}'"
-        )
     if link.exists():
         raise InstallError(
-            f"{link} was not put there by `yester install`; move it away, or keep it and use yester"
-            f" with: claude --plugin-dir '{packaged_folder()}'"
+            f"{link} was not put there by `yester install` of {home}; uninstall that yester, move "
+            f"it away, or keep it and use: claude --plugin-dir '{packaged_folder()}'"
         )
     return [Change("+", link, target)]
 
@@ -220,30 +206,28 @@ def plan_link(home: Path, folder: Path) -> list[Change]:
 def install_link(home: Path, folder: Path) -> None:
     """The copy must be there already."""
     steps, link = plan_link(home, folder), plugin_link(folder)
-    with _explain_errors(link):
-        missing = [path for path in (link.parent, *link.parent.parents) if not path.exists()][::-1]
-        for path in missing:
-            path.mkdir(mode=0o700)
-        rows, name = read_installed(home), str(folder)
-        # Folders made before stay ours: the second time they are there already.
-        before = rows[name].made if name in rows else ()
-        made = tuple(dict.fromkeys([*before, *map(str, missing)]))
-        _write_installed(home, rows | {name: Installed(CLAUDE_CODE.name, name, made)})
-        for step in steps:
-            link.unlink(missing_ok=True)
-            link.symlink_to(step.target or "")
+    missing = [path for path in (link.parent, *link.parent.parents) if not path.exists()][::-1]
+    for path in missing:
+        path.mkdir(mode=0o700)
+    rows, name = read_installed(home), str(folder)
+    # Folders made before stay ours: the second time they are there already.
+    before = rows[name].made if name in rows else ()
+    made = tuple(dict.fromkeys([*before, *map(str, missing)]))
+    _write_installed(home, rows | {name: Installed(CLAUDE_CODE.name, name, made)})
+    for step in steps:
+        link.unlink(missing_ok=True)
+        link.symlink_to(step.target or "")
 
 
 def uninstall_link(home: Path, folder: Path) -> None:
-    with _explain_errors(plugin_link(folder)):
-        if is_installed(home, folder):
-            plugin_link(folder).unlink()
-        rows = read_installed(home)
-        own = rows.pop(str(folder), None)
-        for path in map(Path, reversed(own.made if own else ())):
-            with suppress(OSError):  # others have put something there meanwhile, or removed it
-                path.rmdir()
-        with suppress(OSError):  # made by the client for our plugin, which keeps nothing there
-            (folder / "plugins" / "data" / "yester-skills-dir").rmdir()
-        if own:
-            _write_installed(home, rows)
+    if is_installed(home, folder):
+        plugin_link(folder).unlink()
+    rows = read_installed(home)
+    own = rows.pop(str(folder), None)
+    for path in map(Path, reversed(own.made if own else ())):
+        with suppress(OSError):  # others have put something there meanwhile, or removed it
+            path.rmdir()
+    with suppress(OSError):  # made by the client for our plugin, which keeps nothing there
+        (folder / "plugins" / "data" / "yester-skills-dir").rmdir()
+    if own:
+        _write_installed(home, rows)

@@ -14,14 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from yester import __version__
 from yester.errors import UsageError, YesterError
+from yester.faces.cli.options import add_parameters
 from yester.faces.cli.screen import screen_streams
 from yester.memory import Memory
+from yester.tables import load_table
 
 if TYPE_CHECKING:
     from yester.config import Config
@@ -29,27 +31,10 @@ if TYPE_CHECKING:
     from yester.project import Projects
     from yester.store.contract import Store
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 # command → its module in this package, where it is called NAME_command; in the order of the help
 # page. Generated from all this: help.txt, which answers `yester --help` without any of it.
-COMMANDS = {
-    "install": "install", "index": "index", "distil": "index", "recall": "recall",
-    "search": "recall", "show": "recall", "timeline": "recall", "context": "context",
-    "feedback": "context", "sessions": "recall", "recent": "recall", "remember": "remember",
-    "memory": "app", "review": "memories", "promote": "notes", "import": "notes", "mcp": "services",
-    "status": "services", "stats": "stats", "worker": "services", "serve": "services",
-    "ui": "services", "off": "context", "doctor": "install", "reindex": "index",
-    "backup": "install", "restore": "install", "config": "install", "model": "install",
-    "bench": "stats", "uninstall": "install",
-}  # fmt: skip
-MEMORY_COMMANDS = {
-    "list": "memories", "show": "memories", "edit": "remember", "supersede": "remember",
-    "keep": "memories", "drop": "memories", "retire": "memories", "archive": "memories",
-    "restore": "memories", "undo": "memories",
-    "history": "memories", "candidate": "memories", "review": "memories", "lint": "memories",
-    "gc": "memories", "sync": "notes",
-}  # fmt: skip
+COMMANDS: Mapping[str, str] = load_table("commands")["modules"]
+MEMORY_COMMANDS: Mapping[str, str] = load_table("commands")["modules_of_memory"]
 
 
 class App:
@@ -104,10 +89,6 @@ class App:
     def reading(self) -> Store:
         return self.memory.reading
 
-    @property
-    def terminal(self) -> bool:
-        return sys.stdout.isatty()
-
     @cached_property
     def agent(self) -> str:
         """The agent whose shell this is; "" for a person."""
@@ -118,7 +99,7 @@ class App:
     @cached_property
     def read_by_agent(self) -> bool:
         """Does an agent read what is printed, as it reads everything else?"""
-        return not self.terminal and self.agent != ""
+        return not sys.stdout.isatty() and self.agent != ""
 
     def quote_line(self, text: str, most: int = 200) -> str:
         """What was recorded, on a line of its own: for an agent cut, and in quotes."""
@@ -197,34 +178,23 @@ class Output(NamedTuple):
 
 
 def command(
-    name: str,
-    *options: Callable[[Any], Any],
-    fenced: bool = False,
-    group: click.Group | None = None,
-) -> Callable[[Callable[..., Output]], click.Command]:
-    """A command with these arguments and options that answers for people or, with --json, for
-    programs. What is `fenced` stands in the fence where an agent reads it: it is memory."""
+    path: str, *, fenced: bool = False, plain: bool = False, group: click.Group | None = None
+) -> Callable[[Callable[..., Output | None]], click.Command]:
+    """A command that answers for people or, with --json, for programs; one that is `plain` prints
+    for itself. What is `fenced` stands in the fence where an agent reads it: it is memory."""
 
-    def decorate(answer: Callable[..., Output]) -> click.Command:
+    def decorate(answer: Callable[..., Output | None]) -> click.Command:
         @wraps(answer)
-        def run(app: App, /, as_json: bool, **given: Any) -> None:
+        def run(app: App, /, as_json: bool = False, **given: Any) -> None:
             output = answer(app, **given)
-            if as_json:
-                for value in output.value if isinstance(output.value, tuple) else (output.value,):
-                    click.echo(render_json(value))
-            else:
-                for warning in output.warnings:
-                    print_warning(warning)
-                _print_lines(app, output.lines, fenced)
-            if output.error is not None:
-                raise output.error
-            for text in filter(None, () if as_json else (output.hint, output.nothing)):
-                click.echo(text, err=True)
-            if output.nothing or output.code:
-                click.get_current_context().exit(output.code or 1)
+            if output is not None:
+                _print_output(app, output, as_json, fenced)
 
-        as_json = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-        made = click.command(name)(add_options(*options, as_json)(pass_app(run)))
+        function = pass_app(run)
+        if not plain:
+            as_json = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+            function = as_json(function)
+        made = click.command(path.split()[-1])(add_parameters(function, path))
         if group is not None:
             group.add_command(made)
         return made
@@ -232,15 +202,20 @@ def command(
     return decorate
 
 
-def add_options(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Decorates a command with arguments and options, in the order of its help page."""
-
-    def decorate(function: F) -> F:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
+def _print_output(app: App, output: Output, as_json: bool, fenced: bool) -> None:
+    if as_json:
+        for value in output.value if isinstance(output.value, tuple) else (output.value,):
+            click.echo(render_json(value))
+    else:
+        for warning in output.warnings:
+            print_warning(warning)
+        _print_lines(app, output.lines, fenced)
+    if output.error is not None:
+        raise output.error
+    for text in filter(None, () if as_json else (output.hint, output.nothing)):
+        click.echo(text, err=True)
+    if output.nothing or output.code:
+        click.get_current_context().exit(output.code or 1)
 
 
 # --- printing -------------------------------------------------------------------------------------
@@ -273,16 +248,15 @@ def print_warning(text: str) -> None:
 # --- long runs ------------------------------------------------------------------------------------
 
 
-def interrupt_on_sigterm() -> None:
-    """From now on SIGTERM ends the run like Ctrl-C does: the batch at hand is still written."""
+@contextmanager
+def long_run(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """With a bar and the time left on a terminal. SIGTERM ends it like Ctrl-C does: the batch at
+    hand is still written."""
+    import gc
     import signal
 
+    gc.set_threshold(100_000)  # nothing here makes cycles, and looking for them costs a tenth
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-
-@contextmanager
-def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar with the time left on a terminal, nothing elsewhere."""
     if not sys.stderr.isatty() or not total:
         yield lambda _: None
         return
@@ -366,6 +340,12 @@ def _run_to_code() -> int:
         # The reader has had enough: no failure, and no complaint when stdout is closed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except OSError as error:
+        if error.filename is None:
+            raise
+        fix = "make sure that you may read and write it, and that there is room"
+        print(f"yester: {error.filename}: {error.strerror}; {fix}", file=sys.stderr)  # noqa: T201
+        code = 3
     return code
 
 

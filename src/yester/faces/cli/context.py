@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import msgspec
 
 from yester.agents.descriptors import detect_session
@@ -18,10 +17,9 @@ from yester.context.block import Context
 from yester.context.lines import ESTIMATE_NOTE
 from yester.errors import UsageError
 from yester.faces.cli.app import App, Output, command
-from yester.faces.cli.options import flag_option, text_option
-from yester.faces.cli.screen import count_noun
+from yester.faces.cli.screen import count_noun, table_lines
 from yester.model import UseCounts, replace
-from yester.operations.context import EVENTS, ContextRequest, build_context
+from yester.operations.context import ContextRequest, build_context
 from yester.operations.ledger import record_feedback
 from yester.project import Projects
 from yester.recall.feedback import usefulness
@@ -30,17 +28,7 @@ from yester.text.document import estimate_tokens, reading_cost
 _UNUSED = UseCounts(0, 0, {})
 
 
-@command(
-    "context", click.argument("prompt", nargs=-1),
-    click.option("--event", type=click.Choice(list(EVENTS)), default=None, help="What happens; "
-                 "UserPromptSubmit where there is a PROMPT, else SessionStart."),
-    text_option("--file", "PATH", "The file about to be read (PreToolUse).", default=""),
-    click.option("--cwd", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path),
-                 help="Where; the current folder by default."),
-    click.option("--budget", type=click.IntRange(0), default=0,
-                 help="Tokens at a session's start; 0: as the setting start_tokens says."),
-    flag_option("--why", "Also what each line is there for, and what was left out."),
-)  # fmt: skip
+@command("context")
 def context_command(
     app: App, /, prompt: tuple[str, ...], event: str | None, file: str, cwd: Path | None,
     budget: int, why: bool,
@@ -100,18 +88,8 @@ def _describe_lines(app: App, given: Context) -> list[dict[str, Any]]:
 
 
 def _why_lines(rows: list[dict[str, Any]], given: Context) -> Iterator[str]:
-    def show_score(score: float) -> str:
-        return f"{score:.2f}  " if score else ""
-
-    for one in rows:
-        spent = one["discovery_tokens"]
-        work = f", made from ~{spent:,}t" if spent else ""
-        yield (
-            f"shown #{one['item']}  {show_score(one['score'])}{one['reason']}  ~{one['tokens']:,}t "
-            f"of ~{one['read_tokens']:,}t{work}  use {one['use']:+.2f} ({one['known']})"
-        )
-    for left in given.left:
-        yield f"left out #{left.item}  {show_score(left.score)}{left.why}"
+    yield from table_lines(rows, "shown")
+    yield from table_lines(msgspec.to_builtins(given.left), "left out")
     if rows:
         spent, read = (sum(one[f"{sort}_tokens"] for one in rows) for sort in ("discovery", "read"))
         work = f" and were made from ~{spent:,}t of work" if spent else ""
@@ -124,14 +102,7 @@ def _why_lines(rows: list[dict[str, Any]], given: Context) -> Iterator[str]:
 # --- feedback -------------------------------------------------------------------------------------
 
 
-@command(
-    "feedback", click.argument("ids", nargs=-1, required=True, metavar="ID..."),
-    flag_option("--useful", "It helped: it rises."),
-    flag_option("--useless", "It was in the way: it sinks."),
-    flag_option("--undo", "Take back what you said."),
-    flag_option("--reset",
-                "Take back all that came of it, noticed or said; it stands as if never used."),
-)  # fmt: skip
+@command("feedback")
 def feedback_command(app: App, /, ids: tuple[str, ...], **given: bool) -> Output:
     """Say whether items (#12 or 12) were of use; without an option, show what is known.
 
@@ -170,13 +141,7 @@ def _parse_id(text: str) -> int:
 # --- switched off ---------------------------------------------------------------------------------
 
 
-@command(
-    "off", click.argument("path", required=False, type=click.Path(path_type=Path)),
-    flag_option("--all", "Everywhere.", "everything"),
-    text_option("--session", "ID", "This session of an agent."),
-    flag_option("--undo", "Switch it on again; what happened meanwhile stays out."),
-    flag_option("--list", "Show what is switched off.", "listing"),
-)  # fmt: skip
+@command("off")
 def off_command(
     app: App, path: Path | None, everything: bool, session: str | None, undo: bool, listing: bool
 ) -> Output:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,8 +21,8 @@ from yester.errors import NotFound, SourceError, UsageError
 from yester.faces.cli import app as shared
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.notes import summarise_notes
-from yester.faces.cli.options import flag_option, text_option
-from yester.faces.cli.screen import count_noun, join_counts, make_bold
+from yester.faces.cli.rows import whole_lines
+from yester.faces.cli.screen import count_noun, join_counts
 from yester.ingest.projects import apply_names, describe_joins, join_all
 from yester.ingest.transcripts import Ingest, Report, rebuild_if_stale
 from yester.llm.budget import open_asker
@@ -31,6 +30,7 @@ from yester.llm.refine import LATELY, find_unrefined, refine_turns
 from yester.memories.memory_md import MEMORY, list_memory_files
 from yester.model import Item, Queue, Session, Waiting
 from yester.operate.notes import NotesReport, import_notes, retire_vanished
+from yester.recall.recall import make_hit
 from yester.store import maintenance_of
 from yester.store.contract import Store
 from yester.store.figures import Refinements
@@ -40,12 +40,7 @@ _MANY = 1_000_000_000
 _MOST_PROBLEMS = 20  # are printed
 
 
-@command(
-    "index", click.argument("paths", nargs=-1, type=click.Path(path_type=Path)),
-    text_option("--since", "WHEN", "Only transcripts written to since then (1d, 1w, …)."),
-    click.option("--agent", "only", multiple=True, type=click.Choice(list(AGENTS)),
-                 help="Only this agent's transcripts (repeatable)."),
-)  # fmt: skip
+@command("index")
 def index_command(
     app: App, paths: tuple[Path, ...], since: str | None, only: tuple[str, ...]
 ) -> Output:
@@ -70,12 +65,10 @@ def index_command(
             f"{describe_joins(app.store, joins)} (undo: yester doctor --undo-join NAME)", err=True
         )  # fmt: skip
     options = Options(app.config.flag("thinking"), app.config.flag("subagents"))
-    gc.set_threshold(100_000)  # nothing here makes cycles, and looking for them costs a tenth
     ingest = Ingest(app.store, app.projects, options, load_rules(app.config))
     began = time.monotonic()
     total = sum(path.stat().st_size for _, path in found if path.exists())
-    shared.interrupt_on_sigterm()
-    with shared.progress_bar("indexing", total) as advance:
+    with shared.long_run("indexing", total) as advance:
         try:
             for agent, path in found:
                 for done in ingest.read_slices(agent, path):
@@ -162,8 +155,7 @@ def _index_lines(report: Report, found: int, seconds: float, notes: NotesReport)
     )
 
 
-@click.command("reindex")
-@shared.pass_app
+@command("reindex", plain=True)
 def reindex_command(app: App) -> None:
     """Build the search index anew from the stored items.
 
@@ -178,15 +170,7 @@ def reindex_command(app: App) -> None:
 # --- observations and summaries -------------------------------------------------------------------
 
 
-@command(
-    "distil",
-    flag_option("--backfill", "Indexed sessions, too, that no hook has told of."),
-    flag_option("--again", "With --backfill: those that are done as well."),
-    text_option("--session", "ID", "This session, done or not; 6 characters will do."),
-    flag_option("--refine",
-                "Have the language model of [llm] note what was distilled, within its budget."),
-    flag_option("--show", "With --session: print what it was distilled into."),
-)  # fmt: skip
+@command("distil")
 def distil_command(
     app: App, backfill: bool, again: bool, session: str | None, refine: bool, show: bool
 ) -> Output:
@@ -216,10 +200,8 @@ def distil_command(
     found = _find_waiting(app, session, backfill)
     reader = open_reader(app.config.values, app.home) if found else None
     chosen, report = DistilRules.of(app.config, reader), DistilReport()
-    gc.set_threshold(100_000)
     began = time.monotonic()
-    shared.interrupt_on_sigterm()
-    with shared.progress_bar("distilling", len(found)) as advance:
+    with shared.long_run("distilling", len(found)) as advance:
         for one in found:
             list(distil_session(store, one, chosen, report, app.now))
             advance(1)
@@ -233,8 +215,9 @@ def distil_command(
     value |= {"items": [_item_as_json(store, item) for item in items]} if show else {}
 
     def distil_lines() -> Iterator[str]:
-        for item in items:
-            yield from _item_lines(item)
+        yield from whole_lines(app, (make_hit(item, app.names) for item in items))
+        if items:
+            yield ""
         observations = count_noun(report.observations, "observation")
         summaries = count_noun(report.summaries, "summary")
         of = f"of {count_noun(report.sessions, 'session')} in {seconds:.1f} s"
@@ -298,16 +281,3 @@ def _item_as_json(store: Store, item: Item) -> dict[str, Any]:
     ]
     row: dict[str, Any] = msgspec.structs.asdict(item)
     return row | {"narrative": item.body, "facts": facts, "epoch": item.epoch / 1000}
-
-
-def _item_lines(item: Item) -> Iterator[str]:
-    yield make_bold(f"#{item.id} {item.type or item.kind}: {item.title}")
-    for text in filter(None, (item.subtitle, item.body)):
-        yield f"  {text}"
-    for fact in item.facts:
-        yield f"  - {fact}"
-    for name, text in item.sections.items():
-        yield f"  {name.replace('_', ' ')}: " + "\n    ".join(text.split("\n"))
-    if item.files:
-        yield f"  files: {', '.join(item.files[:6])}{' …' if len(item.files) > 6 else ''}"
-    yield ""

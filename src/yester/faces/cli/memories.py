@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,14 @@ import click
 import msgspec
 
 from yester.clock import format_minute
-from yester.context.lines import clean_text, item_icon, one_line, quote_lines
+from yester.context.lines import item_icon, one_line
 from yester.errors import NotYours
-from yester.faces.cli import options
-from yester.faces.cli.app import App, Output, add_options, command
-from yester.faces.cli.options import choose_search_filters, flag_option, form_option, list_option
-from yester.faces.cli.rows import RULE, hit_as_json
+from yester.faces.cli.app import App, Output, command
+from yester.faces.cli.options import choose_search_filters
+from yester.faces.cli.rows import Page, hit_as_json, join_names, page_lines, title_text
 from yester.faces.cli.screen import count_noun, make_bold
 from yester.memories import lifecycle, review
-from yester.memories.categories import CATEGORIES, category_of, get_category, lead_text
-from yester.memories.categories import clean_text as clean_memory_text
+from yester.memories.categories import clean_text, get_category
 from yester.memories.chains import list_memory_chain
 from yester.memories.memory import GLOBAL, normalise_tags
 from yester.memories.remember import find_candidate
@@ -30,9 +28,6 @@ from yester.model import STATUSES, Change, Filters, Memo, Paging, replace
 from yester.operate.notes import lint_notes
 from yester.recall.recall import make_hit
 from yester.text.sentences import find_snippet
-
-MEMORIES = click.argument("memories", nargs=-1, required=True, metavar="MEMORY...")
-
 
 # --- on the screen --------------------------------------------------------------------------------
 
@@ -88,7 +83,7 @@ def _remark_lines(
 def show_memos(app: App, memos: Sequence[Memo], form: str, query: str = "") -> Output:
     full = form == "full"
     rows = [memo_as_json(app, memo, full) for memo in memos]
-    lines = _whole_lines(app, memos) if full else _memo_lines(app, memos)
+    lines = page_lines(app, _memo_pages(app, memos)) if full else _memo_lines(app, memos)
     return Output({"query": query, "hits": rows, "took_ms": 0}, lines)
 
 
@@ -101,67 +96,26 @@ def _memo_lines(app: App, memos: Sequence[Memo]) -> Iterator[str]:
         yield from (f"  {format_memo(app, memo)}" for memo in group)
 
 
-def _whole_lines(app: App, memos: Sequence[Memo]) -> Iterator[str]:
-    for number, memo in enumerate(memos):
-        whole = "\n".join(_page_lines(app, memo))
-        if app.read_by_agent:
-            whole = f"#{memo.item.id}\n{quote_lines(clean_text(whole))}"
-        yield (RULE if number else "") + whole
-
-
-def _page_lines(app: App, memo: Memo) -> list[str]:
-    """Everything there is of a memory."""
-    item = memo.item
-    where = {"path": f"for {memo.path}", "global": "holds everywhere"}.get(memo.scope, "")
-    head = (app.names.get(item.project, item.project), item.type, memo.slug, where)
-    chain = list_memory_chain(app.reading, memo)
-    older = reversed(chain[: chain.index(memo)])
-    told = (
-        f"by {item.origin} {format_minute(item.epoch)}, trust {item.trust:g}, "
-        f"confidence {item.confidence:g}"
-    )
-    changed = f"{format_minute(item.updated)}, version {memo.version}" if memo.version > 1 else ""
-    facts = [
-        ("tags", ", ".join(item.tags)), ("files", ", ".join(item.files)), ("told", told),
-        ("changed", changed), *(("replaces", format_memo(app, one)) for one in older),
-        ("replaced by", format_memo(app, chain[-1]) if chain[-1] != memo else ""),
-    ]  # fmt: skip
-    return [
-        make_bold(f"#{item.id}  ") + " · ".join(filter(None, head)),
-        *filter(None, [_format_status(memo).strip("()")]),
-        "", make_bold(item.title), *_content_lines(memo), "",
-        *(f"{name:<11} {value}" for name, value in facts if value),
-    ]  # fmt: skip
-
-
-def _content_lines(memo: Memo) -> list[str]:
-    """Field by field; what is said by the title alone is not said again."""
-    kind = category_of(memo.item.type)
-    if not lead_text(kind, memo.content):
-        return ["", memo.item.body]
-    lines: list[str] = []
-    for field in kind.fields:
-        value = memo.content.get(field.name)
-        if value in (None, [], {}) or (field.name == kind.text and value == memo.item.title):
-            continue
-        lines += ["", *_field_lines(field.name, value)]
-    return lines
-
-
-def _field_lines(name: str, value: object) -> list[str]:
-    label = name.replace("_", " ")
-    match value:
-        case bool():
-            return [f"{label}: {'yes' if value else 'no'}"]
-        case list():
-            joined = (
-                ": ".join(map(str, one.values())) if isinstance(one, dict) else str(one)
-                for one in value
-            )
-            return [f"{label}:", *(f"- {one}" for one in joined)]
-        case dict():
-            return [text for part, inner in value.items() for text in _field_lines(part, inner)]
-    return [f"{label}: {value}"]
+def _memo_pages(app: App, memos: Iterable[Memo]) -> Iterator[Page]:
+    for memo in memos:
+        item = memo.item
+        where = {"path": f"for {memo.path}", "global": "holds everywhere"}.get(memo.scope, "")
+        project = app.names.get(item.project, item.project)
+        chain = list_memory_chain(app.reading, memo)
+        older = reversed(chain[: chain.index(memo)])
+        newest = f"replaced by {format_memo(app, chain[-1])}" if chain[-1] != memo else ""
+        told = (
+            f"by {item.origin} {format_minute(item.epoch)}, trust {item.trust:g}, "
+            f"confidence {item.confidence:g}"
+        )
+        facts = [
+            ("status", " ".join(filter(None, (_format_status(memo), newest)))),
+            ("tags", ", ".join(item.tags)), ("files", ", ".join(item.files)), ("told", told),
+            ("changed", f"{format_minute(item.updated)}, version {memo.version}"),
+            *(("replaces", format_memo(app, one)) for one in older),
+        ]  # fmt: skip
+        head = f"#{item.id}  {join_names(app, project, item.type, memo.slug, where)}"
+        yield Page(head, facts, title_text(item.title, item.body))
 
 
 def show_change(app: App, memo: Memo, what: str) -> Output:
@@ -180,18 +134,7 @@ def _choose_filters(app: App, given: Mapping[str, Any]) -> Filters:
     return chosen
 
 
-@command(
-    "list",
-    click.option("--project", "-p", "projects", multiple=True, metavar="NAME",
-                 help="Only this project (repeatable); `global` for what holds everywhere."),
-    options.EVERYWHERE,
-    list_option("--type", "types", "TYPE", "Only this category, e.g. decision (repeatable)."),
-    list_option("--tag", "tags", "NAME", "Only those with this tag (repeatable)."),
-    options.FILES,
-    click.option("--status", type=click.Choice([*STATUSES, "all"]), default="active",
-                 show_default=True, help="In use, or put away."),
-    options.limit_option(50), options.OFFSET, form_option("index", "memory"), fenced=True,
-)  # fmt: skip
+@command("memory list", fenced=True)
 def list_command(
     app: App, /, tags: tuple[str, ...], status: str, limit: int, offset: int, form: str,
     **given: Any,
@@ -201,29 +144,18 @@ def list_command(
     chosen = _choose_filters(app, given)
     statuses, wanted = (STATUSES if status == "all" else (status,)), normalise_tags(tags)
     memos = app.reading.memos(chosen, Paging(limit, offset=offset, statuses=statuses), tags=wanted)
-    hint = ""
-    if given["projects"] and not {GLOBAL.name, GLOBAL.key} & {*given["projects"]}:
-        # Named, a project is listed alone; what else holds in it must not look as if it did not.
-        more = replace(chosen, projects=(GLOBAL.key,))
-        if number := len(app.reading.memos(more, Paging(statuses=statuses), tags=wanted)):
-            verb = "holds" if number == 1 else "hold"
-            hint = f"{number} more {verb} everywhere: yester memory list -p global"
     nothing = "" if memos else 'No memories. Keep one: yester remember "…"'
-    return show_memos(app, memos, form)._replace(nothing=nothing, hint=hint)
+    return show_memos(app, memos, form)._replace(nothing=nothing)
 
 
-@command("show", MEMORIES, form_option("full", "memory"), fenced=True)
+@command("memory show", fenced=True)
 def show_command(app: App, memories: tuple[str, ...], form: str) -> Output:
     """Show memories with all their fields, whatever their status, and what they replace."""
     memos = [lifecycle.find_memory(app.reading, name) for name in memories]
     return show_memos(app, memos, form, " ".join(memories))
 
 
-@command(
-    "history", click.argument("memory", required=False),
-    options.limit_option(20, help_="At most so many changes.", least=1),
-    form_option("index", "memory"), fenced=True,
-)  # fmt: skip
+@command("memory history", fenced=True)
 def history_command(app: App, memory: str | None, limit: int, form: str) -> Output:
     """Show the changes of MEMORY, or of all memories, the newest first."""
     item = lifecycle.find_memory(app.reading, memory).item.id if memory else 0
@@ -254,15 +186,7 @@ def _change_lines(change: Change, form: str) -> Iterator[str]:
         yield f"    {name}: {show_value(before)} → {show_value(value)}"
 
 
-@command(
-    "candidate", click.argument("text", nargs=-1, required=True),
-    click.option("--type", "type_", required=True, metavar="TYPE",
-                 help=f"The category it would have: {', '.join(CATEGORIES)}."),
-    list_option("--tags", "tags", "A,B", "Its tags (repeatable)."),
-    list_option("--file", "files", "PATH", "A file (repeatable)."), options.PROJECT,
-    flag_option("--global", "Among what holds everywhere.", "everywhere"),
-    form_option("index", "memory"),
-)  # fmt: skip
+@command("memory candidate")
 def candidate_command(
     app: App, text: tuple[str, ...], type_: str, tags: tuple[str, ...], files: tuple[str, ...],
     project: str | None, everywhere: bool, form: str,
@@ -273,7 +197,7 @@ def candidate_command(
     known. A memory is like it when one of its tags is named, or a word of its title and the
     beginning of another.
     """
-    category, said = get_category(type_), clean_memory_text(" ".join(text))
+    category, said = get_category(type_), clean_text(" ".join(text))
     began = time.perf_counter()
     where = GLOBAL if everywhere else app.find_project(project)
     choice = find_candidate(app.reading, category, said, where.key, normalise_tags(tags), files)
@@ -297,10 +221,8 @@ def candidate_command(
 
 # --- what deserves a look, what has had its time --------------------------------------------------
 
-_REVIEW_OPTIONS = add_options(options.PROJECTS, options.EVERYWHERE, form_option("index", "finding"))
 
-
-@command("review", _REVIEW_OPTIONS)
+@command("memory review")
 def review_command(app: App, /, form: str, **given: Any) -> Output:
     """Show what deserves a look: rules that wait for you, unsure or settled memories, ones alike.
 
@@ -311,7 +233,7 @@ def review_command(app: App, /, form: str, **given: Any) -> Output:
     return _show_findings(app, found, form)._replace(nothing=nothing)
 
 
-@command("lint", _REVIEW_OPTIONS)
+@command("memory lint")
 def lint_command(app: App, /, form: str, **given: Any) -> Output:
     """Check memories in use against the form of their category, and for contradictions.
 
@@ -358,7 +280,7 @@ _NOT_APPLIED = "Nothing has been changed. To do it: yester memory gc --apply"
 _DONE = {"retire": "retired", "archive": "archived", "drop": "let go"}
 
 
-@command("gc", flag_option("--apply", "Do it; without this it is only shown.", "really"))
+@command("memory gc")
 def gc_command(app: App, really: bool) -> Output:
     """Let go of what was retired more than 30 days ago, and apply your rules of [retention].
 
@@ -392,7 +314,7 @@ def _require_terminal(id_: int) -> None:
 _STEP_DONE = {"keep": "kept", "drop": "dropped"}
 
 
-def _status_command(step: str, *more: Callable[[Any], Any], help_: str) -> click.Command:
+def _status_command(step: str, help_: str) -> click.Command:
     def change_status(app: App, memories: tuple[str, ...], why: str, force: bool = False) -> Output:
         found = [lifecycle.find_memory(app.store, name) for name in memories]
         by = app.memory.by(why)
@@ -407,30 +329,25 @@ def _status_command(step: str, *more: Callable[[Any], Any], help_: str) -> click
         return Output(rows, (f"{done} {format_memo(app, memo)}" for memo in memos))
 
     change_status.__doc__ = help_
-    return command(step, MEMORIES, *more, options.WHY)(change_status)
+    return command(f"memory {step}")(change_status)
 
 
 retire_command = _status_command(
-    "retire",
-    flag_option("--force", "Also what is otherwise never deleted: a decision, a preference, a "
-                "session's summary."),
-    help_="Take memories out of use. After 30 days `yester memory gc` lets them go.",
-)  # fmt: skip
+    "retire", "Take memories out of use. After 30 days `yester memory gc` lets them go."
+)
 archive_command = _status_command(
-    "archive", help_="Put memories away: never found or shown any more, and never let go."
+    "archive", "Put memories away: never found or shown any more, and never let go."
 )
-restore_command = _status_command(
-    "restore", help_="Bring retired or archived memories back into use."
-)
+restore_command = _status_command("restore", "Bring retired or archived memories back into use.")
 keep_command = _status_command(
-    "keep", help_="Say yes to proposed rules: from now on agents are told of them."
+    "keep", "Say yes to proposed rules: from now on agents are told of them."
 )
 drop_command = _status_command(
-    "drop", help_="Say no to proposed rules, or put active ones away; they are not proposed again."
+    "drop", "Say no to proposed rules, or put active ones away; they are not proposed again."
 )
 
 
-@command("undo", click.argument("memory", required=False), options.WHY)
+@command("memory undo")
 def undo_command(app: App, memory: str | None, why: str) -> Output:
     """Undo the last change of MEMORY, or the last change of any; undoing twice redoes it.
 

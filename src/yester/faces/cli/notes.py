@@ -13,8 +13,7 @@ import click
 from yester import git
 from yester.capture.rules import load_rules
 from yester.errors import NotFound, SourceError, UsageError
-from yester.faces.cli.app import App, Output, add_options, command, pass_app, print_warning
-from yester.faces.cli.options import DRY_RUN, flag_option, text_option
+from yester.faces.cli.app import App, Output, command, print_warning
 from yester.faces.cli.recall import find_items
 from yester.faces.cli.screen import count_noun, join_counts
 from yester.files import make_folder, read_shared, swap_shared
@@ -35,7 +34,6 @@ _DONE: Mapping[str, str] = {
     "write": "written", "take": "taken", "delete": "deleted", "retire": "put away",
     "conflict": "conflict",
 }  # fmt: skip
-_FOLDER = click.argument("folder", required=False, metavar="[DIR]", type=click.Path(path_type=Path))
 
 
 @click.group("import")
@@ -46,10 +44,7 @@ def import_command() -> None:
     """
 
 
-@command(
-    "notes", click.argument("paths", nargs=-1, type=click.Path(path_type=Path)),
-    group=import_command,
-)  # fmt: skip
+@command("import notes", group=import_command)
 def notes_command(app: App, paths: tuple[Path, ...]) -> Output:
     """Import the notes in Markdown files: MEMORY.md, CLAUDE.md and the like.
 
@@ -97,11 +92,7 @@ def summarise_notes(report: NotesReport) -> str:
     return f"{said} in {count_noun(report.files, 'file')}" if said and report.files else said
 
 
-@command(
-    "claude-memory", _FOLDER,
-    text_option("--project", "NAME", "Into this project, not the folder's own.", "-p"),
-    group=import_command,
-)  # fmt: skip
+@command("import claude-memory", group=import_command)
 def claude_memory_command(app: App, folder: Path | None, project: str | None) -> Output:
     """Import the memories of a `.claude/memory` folder; nothing is written there.
 
@@ -132,11 +123,7 @@ def claude_memory_command(app: App, folder: Path | None, project: str | None) ->
 # --- both ways ------------------------------------------------------------------------------------
 
 
-@command(
-    "sync", _FOLDER,
-    text_option("--project", "NAME", "Memories of this project, not DIR's own.", "-p"),
-    DRY_RUN, flag_option("--emptied", "All memories are gone from one side on purpose."),
-)  # fmt: skip
+@command("memory sync")
 def sync_command(
     app: App, folder: Path | None, project: str | None, dry_run: bool, emptied: bool
 ) -> Output:
@@ -202,18 +189,7 @@ def _summarise_sync(done: SyncReport, dry_run: bool) -> str:
 # --- a line for MEMORY.md, which the agent reads at the start of every session --------------------
 
 
-@click.command("promote")
-@click.argument("item_id", metavar="ID")
-@add_options(
-    text_option("--as", "TEXT", "The line, in your own words.", "words"),
-    click.option("--under", metavar="HEADING", default="From earlier sessions", show_default=True,
-                 help="The section it goes into; made at the end if it is not there."),
-    click.option("--to", "file", type=click.Path(path_type=Path, dir_okay=False),
-                 help=f"This file instead of the project's {MEMORY}."),
-    flag_option("--create", "Make the file if it is not there."),
-    DRY_RUN,
-)  # fmt: skip
-@pass_app
+@command("promote", plain=True)
 def promote_command(
     app: App, item_id: str, words: str | None, under: str, file: Path | None, create: bool,
     dry_run: bool,

@@ -1,74 +1,69 @@
-"""The options that several commands take, each written once, and the filters they mean."""
+"""What commands take, by the rows of `tables/commands.toml`, and the filters that options mean."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from yester.errors import UsageError
-from yester.faces.cli.app import F, add_options
-from yester.memory import Memory
+from yester.tables import load_table
 
 if TYPE_CHECKING:
+    from yester.memory import Memory
     from yester.model import Filters
 
-
-def flag_option(name: str, help_: str, *parameter: str) -> Callable[[F], F]:
-    return click.option(name, *parameter, is_flag=True, help=help_)
-
-
-def text_option(
-    name: str, metavar: str, help_: str, *parameter: str, default: str | None = None
-) -> Callable[[F], F]:
-    return click.option(name, *parameter, metavar=metavar, default=default, help=help_)
-
-
-def list_option(name: str, parameter: str, metavar: str, help_: str) -> Callable[[F], F]:
-    return click.option(name, parameter, multiple=True, metavar=metavar, help=help_)
+F = TypeVar("F", bound=Callable[..., Any])
+_KINDS: Mapping[str, Any] = {
+    "path": click.Path(path_type=Path),
+    "file": click.Path(path_type=Path, dir_okay=False),
+    "folder": click.Path(path_type=Path, file_okay=False),
+    "number": float,
+}
+_VALUED = {"metavar", "kind", "choices", "least"}  # an option that has none of these is a flag
 
 
-def number_option(
-    default: int, least: int, most: int | None, help_: str, *names: str
-) -> Callable[[F], F]:
-    limits = click.IntRange(least, most)
-    return click.option(*names, type=limits, default=default, show_default=True, help=help_)
+def add_parameters(function: F, path: str) -> F:
+    """The arguments and options of a command, which is named as it is typed: memory list."""
+    rows: Mapping[str, Any] = load_table("commands")
+    for word in path.split():
+        rows = rows.get(word, {})
+    found = [one for name, row in rows.items() for one in find_rows(name, row)]
+    for name, row in reversed(found):  # click wants the last one first
+        function = _make_parameter(name, row)(function)
+    return function
 
 
-def limit_option(
-    default: int, most: int | None = None, help_: str = "At most so many.", least: int = 0
-) -> Callable[[F], F]:
-    return number_option(default, least, most, help_, "--limit", "-n")
+def find_rows(name: str, row: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """A row, a shared one that is named in its place, or several."""
+    shared = load_table("commands")["shared"]
+    if isinstance(row, str):
+        row = shared[row]
+    if isinstance(row, list):
+        yield from ((one, shared[one]) for one in row)
+    else:
+        yield name, shared.get(row.get("like"), {}) | row
 
 
-def form_option(default: str, of: str) -> Callable[[F], F]:
-    return click.option(
-        "--format", "form", type=click.Choice(["index", "full"]), default=default,
-        show_default=True, help=f"A line per {of}, or everything.",
-    )  # fmt: skip
-
-
-DRY_RUN = flag_option("--dry-run", "Show what would be done, and do nothing.")
-OFFSET = click.option(
-    "--offset", type=click.IntRange(0), default=0, help="Leave out the first ones."
-)
-WHY = text_option("--why", "TEXT", "The reason, for the history.", default="")
-PROJECT = text_option("--project", "NAME", "Not that of the current folder.", "-p")
-PROJECTS = click.option(
-    "--project", "-p", "projects", multiple=True, metavar="NAME",
-    help="Only this project (repeatable).",
-)  # fmt: skip
-EVERYWHERE = flag_option("--all-projects", "All projects.", "everywhere")
-FILES = list_option(
-    "--file", "files", "PATH", "Only those about this file; the end of a path will do (repeatable)."
-)
-AGENT = text_option("--agent", "NAME", "Only this agent, e.g. claude-code.")
-SINCE = text_option(
-    "--since", "WHEN", "Not older than 1h, 3d, 1w, 2m, today, yesterday, a date, an ISO time."
-)
-UNTIL = text_option("--until", "WHEN", "Not newer; a whole day is included.")
-SESSION_FILTERS = add_options(PROJECTS, AGENT, SINCE, UNTIL)
+def _make_parameter(name: str, row: Mapping[str, Any]) -> Callable[[F], F]:
+    kind: Any = _KINDS.get(row.get("kind", ""))
+    if "choices" in row:
+        kind = click.Choice(row["choices"])
+    if "least" in row:
+        kind = click.IntRange(row["least"], row.get("most"))
+    many, metavar = row.get("many", False), row.get("metavar")
+    if "flags" not in row:
+        required, times = row.get("required", not many), -1 if many else 1
+        return click.argument(name, type=kind, metavar=metavar, nargs=times, required=required)
+    named = {key: row[key] for key in ("help", "hidden", "required", "default") if key in row}
+    if _VALUED & row.keys():
+        shown = bool(row.get("default"))
+        named |= {"type": kind, "metavar": metavar, "multiple": many, "show_default": shown}
+    else:
+        named["is_flag"] = True
+    return click.option(*row["flags"].split(), name, **named)
 
 
 def choose_filters(memory: Memory, given: Mapping[str, Any]) -> Filters:

@@ -16,17 +16,17 @@ from yester.clock import format_day, format_minute
 from yester.context.lines import one_line
 from yester.errors import ConfigError, NotFound, UsageError
 from yester.faces.cli import options, rows
-from yester.faces.cli.app import App, Output, add_options, command, print_warning, render_json
-from yester.faces.cli.options import choose_filters, flag_option, form_option, limit_option
-from yester.faces.cli.rows import hit_as_json, hit_lines, join_names, whole_lines
-from yester.faces.cli.screen import count_noun, fact_lines, make_bold, strip_steering
+from yester.faces.cli.app import App, Output, command, print_warning, render_json
+from yester.faces.cli.options import choose_filters
+from yester.faces.cli.rows import Page, hit_as_json, hit_lines, join_names, page_lines, whole_lines
+from yester.faces.cli.screen import count_noun, make_bold, strip_steering
 from yester.memories.chains import list_chain
 from yester.memory import Memory
-from yester.model import ECHO, KINDS, Filters, Hit, Item, Paging, Session, replace
+from yester.model import ECHO, Filters, Hit, Item, Paging, Session, replace
 from yester.operations.items import record_fetched
 from yester.operations.search import explain_answer
 from yester.operations.sessions import find_neighbours
-from yester.recall.recall import ORDERS, Answer, Asked, make_hit
+from yester.recall.recall import Answer, Asked, make_hit
 from yester.recall.timeline import Timeline, recent_sessions
 from yester.redact import redact
 from yester.store import maintenance_of
@@ -43,33 +43,9 @@ _REACHED = {
 }
 _ECHOED = "repeats what the agent was shown: kept, and found by no search"
 _NO_SESSIONS = "No sessions found. Try fewer filters, or run: yester index"
-_ITEM_FILTERS = add_options(
-    options.PROJECTS, options.EVERYWHERE,
-    click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS),
-                 help="Only this kind (repeatable)."),
-    options.list_option("--type", "types", "TYPE",
-                        "Only this type, e.g. plan or compact (repeatable)."),
-    options.list_option("--concept", "concepts", "NAME",
-                        "Only items with this concept (repeatable)."),
-    options.FILES,
-    options.text_option("--session", "ID", "Only this session; 6 characters of its id will do."),
-    options.AGENT,
-    options.text_option("--tool", "NAME", "Only calls of this tool, e.g. Bash."),
-    options.SINCE, options.UNTIL,
-)  # fmt: skip
 
 
-@command(
-    "recall", click.argument("query", nargs=-1), _ITEM_FILTERS,
-    limit_option(10, 1000, "At most this many hits."), options.OFFSET,
-    click.option("--order", type=click.Choice(ORDERS), default="relevance", show_default=True),
-    form_option("index", "hit"),
-    flag_option("--raw", "Hits with their full text, as --format full; never a digest."),
-    flag_option("--digest", "First what the hits say together: decisions, attempts, files, "
-                "warnings, what is open. A language model is asked only if config.toml names one."),
-    flag_option("--explain", "Show the factors of every score, and what was left out."),
-    fenced=True,
-)  # fmt: skip
+@command("recall", fenced=True)
 def recall_command(app: App, /, **given: Any) -> Output:
     """Search everything that was said and done; without QUERY, the newest that pass the filters.
 
@@ -198,10 +174,7 @@ def find_items(app: App, text: str) -> list[Item]:
     return app.reading.get([int(number)]) if number.isdecimal() else app.reading.find_by_ref(text)
 
 
-@command(
-    "show", click.argument("ids", nargs=-1, required=True, metavar="ID..."),
-    form_option("full", "item"), fenced=True,
-)  # fmt: skip
+@command("show", fenced=True)
 def show_command(app: App, ids: tuple[str, ...], form: str) -> Output:
     """Show items by ID, as `yester recall` prints them (#12 or 12), or by the client's own id."""
     by_text = {text: find_items(app, text) for text in dict.fromkeys(ids)}
@@ -240,14 +213,7 @@ def _chain_lines(chains: Iterable[Sequence[Item]]) -> Iterator[str]:
 # --- what happened around something ---------------------------------------------------------------
 
 
-@command(
-    "timeline", click.argument("anchor", nargs=-1),
-    options.text_option("--query", "TEXT",
-                        "Around what fits this best; with `latest`, the newest that fits."),
-    options.number_option(10, 0, 1000, "How many items before it.", "--before", "-b"),
-    options.number_option(10, 0, 1000, "How many items after it.", "--after", "-a"),
-    _ITEM_FILTERS, form_option("index", "item"), fenced=True,
-)  # fmt: skip
+@command("timeline", fenced=True)
 def timeline_command(
     app: App, /, anchor: tuple[str, ...], query: str | None, before: int, after: int, form: str,
     **given: Any,
@@ -302,48 +268,36 @@ def _day_lines(app: App, hits: Sequence[Hit], anchor: Hit | None) -> Iterator[st
 # --- sessions -------------------------------------------------------------------------------------
 
 
-@command(
-    "sessions", options.SESSION_FILTERS, limit_option(20, 10_000, least=1), options.OFFSET,
-    form_option("index", "session"), fenced=True,
-)  # fmt: skip
+@command("sessions", fenced=True)
 def sessions_command(app: App, /, limit: int, offset: int, form: str, **given: Any) -> Output:
     """List sessions, newest first. JSON always tells everything."""
     filters = choose_filters(app.memory, given)
     found = app.reading.sessions(filters, Paging(limit, offset))
-    whole = form == "full"
-    show = _format_whole_session if whole else _format_session
+    pages = page_lines(app, (_session_page(app, one) for one in found))
     return Output(
         {"sessions": [_session_as_json(app, session) for session in found]},
-        (("\n" if number and whole else "") + show(app, one) for number, one in enumerate(found)),
+        pages if form == "full" else (_format_session(app, one) for one in found),
         "" if found else _find_reason(app, filters) or _NO_SESSIONS,
     )
 
 
 def _format_session(app: App, session: Session) -> str:
-    facts = _session_facts(app, session)
-    begun = format_minute(session.started)
-    shown = (session.key[:8], begun, facts["project"], facts["size"], facts["title"])
-    return "  ".join(shown)
+    row = _session_as_json(app, session)
+    title, begun = app.quote_line(row["title"]), format_minute(session.started)
+    return "  ".join((session.key[:8], begun, row["project"], _session_size(session), title))
 
 
-def _session_facts(app: App, session: Session) -> dict[str, str]:
-    prompts, items = count_noun(session.prompts, "prompt"), count_noun(session.items, "item")
-    return {
-        "title": app.quote_line(redact(session.title)), "agent": session.agent,
-        "project": app.names.get(session.project, session.project),
+def _session_size(session: Session) -> str:
+    return f"{count_noun(session.prompts, 'prompt')}, {count_noun(session.items, 'item')}"
+
+
+def _session_page(app: App, session: Session) -> Page:
+    row = _session_as_json(app, session) | {
+        "size": _session_size(session), "folder": session.cwd,
         "time": f"{format_minute(session.started)} to {format_minute(session.ended)}",
-        "size": f"{prompts}, {items}", "folder": session.cwd, "branch": session.branch,
-        "transcript": session.transcript,
     }  # fmt: skip
-
-
-def _format_whole_session(app: App, session: Session) -> str:
-    """A heading, and under it what is known; what is not known has no line."""
-    facts = _session_facts(app, session)
-    if app.read_by_agent:
-        facts = {name: one_line(value, 300) for name, value in facts.items()}
-    lines = (f"  {line}" for line in fact_lines(10, facts))
-    return "\n".join([make_bold(f"session {session.key}"), *lines])
+    shown = ("title", "agent", "project", "time", "size", "folder", "branch", "transcript")
+    return Page(f"session {join_names(app, session.key)}", ((name, row[name]) for name in shown))
 
 
 def _session_as_json(app: App, session: Session) -> dict[str, Any]:
@@ -354,11 +308,7 @@ def _session_as_json(app: App, session: Session) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@command(
-    "recent", options.SESSION_FILTERS, limit_option(3, 100, "How many sessions.", least=1),
-    options.number_option(12, 1, 1000, "How many rows of each.", "--rows", "most"),
-    form_option("index", "item"), fenced=True,
-)  # fmt: skip
+@command("recent", fenced=True)
 def recent_command(app: App, /, limit: int, most: int, form: str, **given: Any) -> Output:
     """Show the last sessions: summary, prompts and closing message, and what they left behind.
 

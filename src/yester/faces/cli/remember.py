@@ -13,10 +13,9 @@ import click
 from yester.errors import NotFound, UsageError, YesterError
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.memories import format_memo, memo_as_json, show_change
-from yester.faces.cli.options import PROJECT, WHY, flag_option, list_option, text_option
 from yester.memories import lifecycle
 from yester.memories import memory as forms
-from yester.memories.categories import CATEGORIES, draft_content, get_category, parse_settings
+from yester.memories.categories import draft_content, get_category, parse_settings
 from yester.memories.memory import GLOBAL, Plain, normalise_tags
 from yester.memories.remember import Draft, Kept, Likeness, remember, remember_instead
 from yester.model import Memo
@@ -28,24 +27,7 @@ _DONE = {
 }  # fmt: skip
 
 
-@command(
-    "remember", click.argument("text", nargs=-1),
-    text_option("--type", "TYPE", f"{', '.join(CATEGORIES)}; without it, what the text obviously "
-                "is, else a note.", default=""),
-    text_option("--title", "TEXT", "The title (default: first sentence).", default=""),
-    list_option("--tags", "tags", "A,B", "Tags (repeatable)."),
-    list_option("--file", "files", "PATH", "A file it is about (repeatable)."),
-    flag_option("--global", "It holds in all projects.", "everywhere"),
-    text_option("--path", "GLOB", "It holds for these files of the project, e.g. src/db/** or "
-                "*.sql.", default=""),
-    PROJECT,
-    list_option("--set", "settings", "FIELD=VALUE",
-                "A field of the type's content (repeatable; lists grow)."),
-    click.option("--confidence", type=float, default=1.0, metavar="0..1", help="How sure it is."),
-    text_option("--update", "MEMORY", "Put it into this memory."),
-    text_option("--supersedes", "MEMORY", "Let it take the place of this memory."),
-    flag_option("--edit", "Fill in the form in $EDITOR first.", "in_editor"), WHY,
-)  # fmt: skip
+@command("remember")
 def remember_command(
     app: App, /, text: tuple[str, ...], project: str | None, everywhere: bool,
     settings: tuple[str, ...], update: str | None, supersedes: str | None, in_editor: bool,
@@ -129,24 +111,7 @@ def _kept_lines(app: App, kept: Kept, alike: list[Likeness]) -> Iterator[str]:
 # --- changing one that is there -------------------------------------------------------------------
 
 
-@command(
-    "edit", click.argument("memory"),
-    text_option("--title", "TEXT", "Another title."),
-    text_option("--type", "TYPE", "Another category."),
-    list_option("--set", "settings", "FIELD=VALUE",
-                "A field of the content (repeatable; a list takes all values given)."),
-    list_option("--tag", "add_tags", "NAME", "Add a tag (repeatable)."),
-    list_option("--untag", "drop_tags", "NAME", "Take a tag away."),
-    list_option("--file", "add_files", "PATH", "Add a file (repeatable)."),
-    list_option("--unfile", "drop_files", "PATH", "Take a file away."),
-    click.option("--confidence", type=float, metavar="0..1", help="How sure it is."),
-    flag_option("--global", "Let it hold everywhere.", "everywhere"),
-    text_option("--project", "NAME", "Let it hold in this project.", "-p"),
-    text_option("--path", "GLOB", "Let it hold for these files of its project."),
-    text_option("--from", "FILE",
-                "The whole in the form an editor gets it; - is the standard input.", "source"),
-    WHY,
-)  # fmt: skip
+@command("memory edit")
 def edit_command(
     app: App, /, memory: str, source: str | None, why: str, everywhere: bool, project: str | None,
     path: str | None, **given: Any,
@@ -221,7 +186,7 @@ def _change_by_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
     )
 
 
-@command("supersede", click.argument("old"), click.argument("new", nargs=-1, required=True), WHY)
+@command("memory supersede")
 def supersede_command(app: App, old: str, new: tuple[str, ...], why: str) -> Output:
     """Put NEW in the place of OLD: a memory there is, or the text of one, which then has the type,
     scope, tags and files of OLD. OLD stays as history of NEW."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import click
 
 from yester.clock import format_minute
 from yester.context import lines
 from yester.faces.cli.app import App
-from yester.faces.cli.screen import make_bold
+from yester.faces.cli.screen import fact_lines, make_bold
 from yester.model import Hit
 from yester.recall.rank import TOLD
 from yester.recall.recall import Answer, group_by_session
@@ -20,7 +21,7 @@ from yester.text.terms import query_terms
 
 NO_WEIGHTS: Mapping[str, float] = {}
 MARK = "▶"  # the one that was asked for, among others
-RULE = "\n" + "─" * 72 + "\n"  # between two that are shown whole
+_RULE = "\n" + "─" * 72 + "\n"  # between two that are shown whole
 _FULL = ("text", "role", "tool", "agent", "files", "prompt_number", "duplicates")
 
 
@@ -67,7 +68,7 @@ def _excerpt(app: App, hit: Hit, terms: Collection[str], most: int) -> str:
     """The part of its text that answers."""
     if app.read_by_agent:
         return lines.quote_text(find_snippet(lines.clean_text(hit.text), terms, most))
-    return find_snippet(hit.text, terms, most, _highlight_word if app.terminal else None)
+    return find_snippet(hit.text, terms, most, _highlight_word if sys.stdout.isatty() else None)
 
 
 def _highlight_word(word: str) -> str:
@@ -105,29 +106,45 @@ def hit_lines(
             yield from (f"      {reason}" for reason in explain_score(hit, weights))
 
 
-def whole_lines(
-    app: App, hits: Sequence[Hit], marked: int = 0, weights: Mapping[str, float] = NO_WEIGHTS
-) -> Iterator[str]:
-    """Everything there is of each hit."""
-    for number, hit in enumerate(hits):
+class Page(NamedTuple):
+    """Something whole: what it is, what is known of it, and what it says."""
+
+    head: str
+    facts: Iterable[tuple[str, object]]
+    text: str = ""
+
+
+def page_lines(app: App, pages: Iterable[Page]) -> Iterator[str]:
+    """Everything there is of each. For an agent all but the head is quoted, line by line."""
+    for number, page in enumerate(pages):
         if number:
-            yield RULE
-        title, text, files = make_bold(hit.title), hit.text, ", ".join(hit.files)
-        if app.read_by_agent:
-            title, text = lines.one_line(hit.title, 300), lines.clean_text(hit.text)
-            files = lines.replace_quotes(lines.one_line(files, 900))
-        day = format_minute(int(hit.epoch * 1000))
-        facts = join_names(app, hit.project, hit.kind, hit.type, hit.role, hit.tool)
-        mark = f"{MARK} " if hit.id == marked else ""
-        yield make_bold(f"{mark}#{hit.id}  ") + " · ".join(filter(None, (facts, day)))
-        if hit.session:
-            yield f"session {join_names(app, hit.session)}, prompt {hit.prompt_number}"
-        if files:
-            yield f"files {files}"
-        if hit.stale:
-            yield f"! {hit.stale}"
-        yield from explain_score(hit, weights)
-        yield ""
-        if hit.title and not hit.text.lstrip("# ").startswith(hit.title.rstrip("…")):
-            text = f"{title}\n\n{text}"
-        yield lines.quote_lines(text) if app.read_by_agent else text
+            yield _RULE
+        yield make_bold(page.head)
+        text = f"\n{page.text}" if page.text else ""
+        rest = "\n".join(filter(None, (*fact_lines(10, page.facts), text)))
+        yield lines.quote_lines(lines.clean_text(rest)) if app.read_by_agent else rest
+
+
+def whole_lines(
+    app: App, hits: Iterable[Hit], marked: int = 0, weights: Mapping[str, float] = NO_WEIGHTS
+) -> Iterator[str]:
+    return page_lines(app, (_hit_page(app, hit, marked, weights) for hit in hits))
+
+
+def _hit_page(app: App, hit: Hit, marked: int, weights: Mapping[str, float]) -> Page:
+    mark = f"{MARK} " if hit.id == marked else ""
+    names = join_names(app, hit.project, hit.kind, hit.type, hit.role, hit.tool)
+    facts = {
+        "session": f"{hit.session}, prompt {hit.prompt_number}" if hit.session else "",
+        "files": ", ".join(hit.files),
+        "stale": hit.stale,
+        "score": ", ".join(explain_score(hit, weights)),
+    }
+    head = f"{mark}#{hit.id}  {names} · {format_minute(int(hit.epoch * 1000))}"
+    return Page(head, facts.items(), title_text(hit.title, hit.text))
+
+
+def title_text(title: str, text: str) -> str:
+    """With the title over it, where it does not begin with that."""
+    said = not title or text.lstrip("# ").startswith(title.rstrip("…"))
+    return text if said else f"{make_bold(title)}\n\n{text}"

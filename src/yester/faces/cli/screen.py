@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 from codecs import lookup
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Any, TextIO, cast
@@ -90,6 +90,28 @@ def describe_items(items: Mapping[str, int]) -> str:
     return f"{sum(items.values()):,}" + (f" ({kinds})" if kinds else "")
 
 
-def fact_lines(width: int, facts: Mapping[str, object]) -> Iterator[str]:
+def fact_lines(width: int, facts: Iterable[tuple[str, object]]) -> Iterator[str]:
     """Names and values in two columns; what says nothing has no line."""
-    return (f"{name:<{width}}  {value}" for name, value in facts.items() if value)
+    return (f"{name:<{width}}  {value}" for name, value in facts if value)
+
+
+def table_lines(rows: Sequence[Mapping[str, object]], title: str = "") -> Iterator[str]:
+    """What programs get as rows, in columns under their names; nothing where there is none."""
+    if not rows:
+        return
+    if title:
+        yield f"\n{title}"
+    cells = [[name.replace("_", " ") for name in rows[0]]]
+    cells += [[_format_cell(value) for value in row.values()] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        padded = (f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True))
+        yield f"  {'  '.join(padded)}".rstrip()
+
+
+def _format_cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)

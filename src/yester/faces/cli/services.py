@@ -17,8 +17,7 @@ import click
 
 from yester.capture.question import ask_health, ask_worker
 from yester.errors import StoreBusy, YesterError
-from yester.faces.cli.app import App, Output, command, pass_app
-from yester.faces.cli.options import flag_option
+from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.screen import count_noun
 from yester.faces.cli.status import describe_status, describe_worker, status_lines
 from yester.worker import process
@@ -51,10 +50,7 @@ def worker_command() -> None:
     """
 
 
-@worker_command.command("run")
-@click.option("--idle", type=float, hidden=True, help="Seconds without an event to end after.")
-@click.option("--hung", type=float, hidden=True, help="Seconds a step may take; 0: any time.")
-@pass_app
+@command("worker run", plain=True, group=worker_command)
 def run_command(app: App, idle: float | None, hung: float | None) -> None:
     """Be the worker, in the foreground (for a service, or to look for a fault)."""
     # Where there is nothing else, a hook or a command has started it, and nobody has typed it.
@@ -116,8 +112,7 @@ def _relieve_older(app: App) -> process.Seat | None:
     return take_seat(app.home, _STOPPING)
 
 
-@worker_command.command("start")
-@pass_app
+@command("worker start", plain=True, group=worker_command)
 def start_command(app: App) -> None:
     """Start the worker in the background, if it is not running."""
     running = ask_health(app.home)
@@ -148,8 +143,7 @@ def _is_older(running: dict[str, Any]) -> bool:
     return process.version_numbers(str(running.get("version"))) < own
 
 
-@worker_command.command("stop")
-@pass_app
+@command("worker stop", plain=True, group=worker_command)
 def stop_command(app: App) -> None:
     """Let the worker finish what the spool holds, and end."""
     pid = end_process(app.home)
@@ -198,18 +192,17 @@ def _has_ended(home: Path, name: str, pid: int, patience: float, killed: bool = 
     return False
 
 
-@command("status", group=worker_command)
+@command("worker status", group=worker_command)
 def worker_status_command(app: App) -> Output:
     """Say whether the worker is running. Exit code 1: it is not."""
     from yester.clock import format_minute
 
     found = describe_worker(app.home)
     if found["running"]:
-        since = format_minute(int(found["started"] * 1000)) if "started" in found else "?"
         line = (
-            f"running since {since}: pid {found['pid']}, yester {found.get('version', '?')}, "
-            f"{found.get('rss_bytes', 0) / 1e6:.0f} MB, "
-            f"{count_noun(found.get('events', 0), 'event')}"
+            f"running since {format_minute(int(found['started'] * 1000))}: pid {found['pid']}, "
+            f"yester {found['version']}, {found['rss_bytes'] / 1e6:.0f} MB, "
+            f"{count_noun(found['events'], 'event')}"
         )
     elif found["pid"]:
         line = f"does not answer (pid {found['pid']}); end it with: yester worker stop"
@@ -218,37 +211,32 @@ def worker_status_command(app: App) -> Output:
     return Output(found, [line], code=int(not found["running"]))
 
 
-@command("drain", group=worker_command)
+@command("worker drain", group=worker_command)
 def drain_command(app: App) -> Output:
     """Take in what the spool holds, now and in the foreground, and end."""
     events, finished = 0, False
     deadline = time.monotonic() + _DRAINING
     while not finished:
-        if free := take_seat(app.home):
-            with free:
-                taken, finished = _drain_spool(app, deadline)
-            events += taken
-        elif said := ask_worker(app.home / "run", "POST /drain", _DRAINING):
-            told = json.loads(said)
-            events, finished = events + told["events"], not told["resting"]
-        if not finished:
-            if time.monotonic() > deadline:
-                raise StoreBusy(f"{app.home}: the store could not be written to for 10 minutes")
-            time.sleep(0.05)
+        taken, finished = _drain_spool(app.home)
+        events += taken
+        if not finished and time.monotonic() > deadline:
+            raise StoreBusy(f"{app.home}: the store could not be written to for 10 minutes")
+        time.sleep(0.0 if finished else 0.05)
     return Output({"events": events}, [f"{count_noun(events, 'event')} taken in"])
 
 
-def _drain_spool(app: App, deadline: float) -> tuple[int, bool]:
-    """How many events were taken in, and whether that was all."""
-    from yester.worker.worker import Worker
+def _drain_spool(home: Path) -> tuple[int, bool]:
+    """How many events were taken in, by us or by the worker there is, and whether that was all."""
+    if free := take_seat(home):
+        from yester.worker.worker import Worker
 
-    process.write_launch(app.home)
-    with chdir(Path.cwd()), closing(Worker(app.home)) as worker:
-        events = worker.drain()
-        while worker.resting and time.monotonic() < deadline:
-            time.sleep(0.05)
-            events += worker.drain()
-        return events, not worker.resting
+        process.write_launch(home)
+        with free, chdir(Path.cwd()), closing(Worker(home)) as worker:
+            return worker.drain(), not worker.resting
+    if said := ask_worker(home / "run", "POST /drain", _DRAINING):
+        told = json.loads(said)
+        return told["events"], not told["resting"]
+    return 0, False
 
 
 @command("status")
@@ -261,15 +249,7 @@ def status_command(app: App) -> Output:
 # --- the servers ----------------------------------------------------------------------------------
 
 
-@click.command("serve")
-@click.option("--port", type=click.IntRange(0, 65_535), default=None,
-              help="Exactly this port; by default the setting http_port, or the next free one."
-              )  # fmt: skip
-@flag_option("--background", "Start it, say where it is, and end.")
-@flag_option("--stop", "End the one that is running.", "stopping")
-@click.option("--idle", type=float, default=None, hidden=True,
-              help="Seconds without a question to end after.")  # fmt: skip
-@pass_app
+@command("serve", plain=True)
 def serve_command(
     app: App, port: int | None, background: bool, stopping: bool, idle: float | None
 ) -> None:
@@ -326,9 +306,7 @@ def _run_server(home: Path, port: int, exactly: bool, idle: float | None) -> Non
         log.say("ended")
 
 
-@click.command("ui")
-@flag_option("--print", "Print the link; open nothing.", "only_print")
-@pass_app
+@command("ui", plain=True)
 def ui_command(app: App, only_print: bool) -> None:
     """Open the viewer in a browser, starting the server where it is not running.
 
@@ -342,22 +320,21 @@ def ui_command(app: App, only_print: bool) -> None:
 
     link = f"http://127.0.0.1:{port}/#code={new_code(app.home, app.memory.origin)}"
     click.echo(link)
-    if app.terminal and not only_print:
+    if sys.stdout.isatty() and not only_print:
         click.launch(link)
 
 
-@click.command("mcp")
-@pass_app
+@command("mcp", plain=True)
 def mcp_command(app: App) -> None:
     """Be an MCP server on standard input and output, for an agent to start.
 
     Tools: search, timeline, get_observations, save_memory. It needs no worker, but asks one that
     runs. It ends when the client does.
     """
-    from yester.__main__ import serve_mcp
+    from yester.faces.mcp.server import serve_stdio
 
     home = None if app.named_home is None else str(app.named_home)
-    click.get_current_context().exit(serve_mcp(home))
+    click.get_current_context().exit(serve_stdio(home))
 
 
 def server_port(home: Path) -> int:

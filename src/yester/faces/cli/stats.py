@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain
@@ -15,22 +14,19 @@ from msgspec import structs
 from yester.errors import ConfigError
 from yester.faces.cli import options
 from yester.faces.cli.app import App, Output, command
-from yester.faces.cli.screen import count_noun, describe_items, fact_lines
-from yester.llm.budget import DAY, day_of, known_prices, price_of
+from yester.faces.cli.screen import count_noun, describe_items, fact_lines, table_lines
+from yester.llm.budget import DAY, day_of, known_prices, open_asker
 from yester.memory import Memory
 from yester.model import ANYTHING, Filters, Hit, Item, Paging, replace
 from yester.operate import bench
 from yester.operations.stats import Spend, Stats, StatsRequest, count_contents, count_spending
 from yester.recall.recall import Asked
 from yester.store.contract import Store
-from yester.store.figures import Refinements, Spending, refinement_totals
+from yester.store.figures import Refinements, refinement_totals
 from yester.tables import load_table
 
 
-@command(
-    "stats", options.number_option(7, 1, 3650, "How far back, today included.", "--days"),
-    options.flag_option("--prices", "Show the prices that are known, and nothing else."),
-)  # fmt: skip
+@command("stats")
 def stats_command(app: App, days: int, prices: bool) -> Output:
     """Show what the memory holds, what language models have cost, and what agents were shown.
 
@@ -46,11 +42,8 @@ def stats_command(app: App, days: int, prices: bool) -> Output:
     value = structs.asdict(contents) | structs.asdict(spend)
     return Output(
         {**value, "llm": llm, "refined": refined._asdict()},
-        chain(
-            _total_lines(contents, spend, llm), _refined_lines(refined, days),
-            _spending_lines(spend.spend, days), _economics_lines(contents),
-        ),
-    )  # fmt: skip
+        chain(_total_lines(contents, spend, llm), _stats_lines(contents, spend, refined)),
+    )
 
 
 def _total_lines(contents: Stats, spend: Spend, llm: dict[str, Any]) -> Iterator[str]:
@@ -65,84 +58,43 @@ def _total_lines(contents: Stats, spend: Spend, llm: dict[str, Any]) -> Iterator
         "": llm["problem"] and f"not used: {llm['problem']}",
         "today": (today.tokens or not unset) and f"${today.cost:.4f} of ${limits.dollars:.2f}, "
                  f"{today.tokens:,} of {limits.tokens:,} tokens",
-    })  # fmt: skip
+    }.items())  # fmt: skip
 
 
 def _describe_llm(app: App) -> dict[str, Any]:
     """What is set, and what is wrong with it: nothing is asked to find out."""
     found: dict[str, Any] = {
-        "provider": app.config["llm.provider"], "model": None, "price": None, "problem": None,
+        "provider": app.config["llm.provider"], "model": app.config["llm.model"] or None,
+        "price": None, "problem": None,
     }  # fmt: skip
-    if found["provider"] == "none":
-        return found
-    from yester.llm.client import open_model
-
     try:
-        model = open_model(app.config)
-        if model is not None:
-            found["model"] = model.name
-            found["price"] = price_of(model, app.config.text("llm.price"))
+        if asker := open_asker(app.config, app.reading):
+            found |= {"model": asker.model.name, "price": asker.price}
     except ConfigError as error:
         found["problem"] = str(error)
     return found
 
 
-def _refined_lines(refined: Refinements, days: int) -> Iterator[str]:
-    if not refined.turns and not refined.kept:
-        return
-    turns, span = count_noun(refined.turns, "turn"), count_noun(days, "day")
-    yield f"refined    {turns} in {span}, {refined.kept:,} kept as found"
-    if refined.reason:
-        yield f"           the last of these: {refined.reason}"
-
-
-def _spending_lines(rows: list[Spending], days: int) -> Iterator[str]:
-    if rows:
-        yield f"\nspent in {count_noun(days, 'day')} (UTC)"
-    groups: defaultdict[tuple[str, str, str], list[Spending]] = defaultdict(list)
-    for row in rows:
-        groups[row.day, row.model, row.purpose].append(row)
-    for (day, model, purpose), same in groups.items():
-        calls = count_noun(sum(row.calls for row in same), "call")
-        read, written = sum(r.tokens_in for r in same), sum(r.tokens_out for r in same)
-        yield (
-            f"  {day}  {model}  {purpose}  {calls}, {read:,} tokens in, {written:,} out, "
-            f"${sum(row.cost for row in same):.4f}"
-        )
-        wasted = [f"{r.calls:,} {r.outcome or 'under way'}" for r in same if r.outcome != "ok"]
-        if wasted:
-            yield f"              of these {', '.join(wasted)}"
-
-
-def _economics_lines(contents: Stats) -> Iterator[str]:
-    if contents.distilled:
-        yield "\nmade from what was found out, and what reading it costs"
-    for row in contents.distilled:
-        read = row.read_tokens
-        yield (
-            f"  {row.kind:<12} {count_noun(row.items, 'item')}: {row.discovery_tokens:,} discovery "
-            f"tokens, {read:,} to read; {row.discovery_tokens // row.items:,} and "
-            f"{read // row.items:,} each"
-        )
-    if contents.shown:
-        yield f"\nshown to agents in {count_noun(contents.days, 'day')}"
-    for one in contents.shown:
-        yield (
-            f"  {one.event:<16} {count_noun(one.times, 'time')}, {count_noun(one.items, 'line')}: "
-            f"{one.tokens:,} tokens read, of items made from {one.discovery_tokens:,}; "
-            f"{one.tokens // one.times:,} and {one.discovery_tokens // one.times:,} each time"
-        )
-    if contents.distilled or contents.shown:
+def _stats_lines(contents: Stats, spend: Spend, refined: Refinements) -> Iterator[str]:
+    days = count_noun(contents.days, "day")
+    if refined.turns or refined.kept:
+        turns = count_noun(refined.turns, "turn")
+        why = f"; the last of these: {refined.reason}" if refined.reason else ""
+        yield f"refined    {turns} in {days}, {refined.kept:,} kept as found{why}"
+    calls = [row if row.outcome else replace(row, outcome="under way") for row in spend.spend]
+    yield from table_lines([*map(structs.asdict, calls)], f"spent in {days} (UTC)")
+    made, shown = ([*map(structs.asdict, rows)] for rows in (contents.distilled, contents.shown))
+    yield from table_lines(made, "made from what was found out, and what reading it costs")
+    yield from table_lines(shown, f"shown to agents in {days}")
+    if made or shown:
         yield contents.note
 
 
 def _show_prices() -> Output:
     prices, as_of = known_prices(), load_table("prices")["as_of"]
-    lines = [f"dollars for a million tokens in and out, as of {as_of}; llm.price goes over it"]
-    lines += [
-        f"  {name:<24} {price.read:>6.2f} {price.written:>7.2f}" for name, price in prices.items()
-    ]
-    return Output({"as_of": as_of, "dollars_per_million": prices}, lines)
+    rows = [{"model": name, "in": one.read, "out": one.written} for name, one in prices.items()]
+    title = f"dollars for a million tokens, as of {as_of}; llm.price goes over it"
+    return Output({"as_of": as_of, "dollars_per_million": prices}, table_lines(rows, title))
 
 
 # --- how well recall does on what is really stored here -------------------------------------------
@@ -165,13 +117,7 @@ def bench_command() -> None:
     """Measure recall on your own history."""
 
 
-@command(
-    "self", options.PROJECTS,
-    options.limit_option(
-        200, 100_000, "At most this many questions.", least=bench.LEAST_QUESTIONS
-    ),
-    group=bench_command,
-)  # fmt: skip
+@command("bench self", group=bench_command)
 def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
     """Ask the first prompts of past sessions again, as of the moment each session began.
 
@@ -213,10 +159,11 @@ def _report_lines(report: bench.Report, sessions: int, waiting: int) -> Iterator
         f"in {count_noun(report.projects, 'project')}; on average {report.relevant:.1f} of "
         f"{report.earlier:.0f} earlier sessions are right\n"
     )
-    yield " " * 14 + "".join(f"{metric:<24}" for metric in bench.METRICS).rstrip()
-    for name, label in _ROWS.items():
-        cells = (f"{_format_mean(report.rankings[name][one]):<24}" for one in bench.METRICS)
-        yield f"{label:<14}{''.join(cells)}".rstrip()
+    yield from table_lines([
+        {"ranking": label}
+        | {name: _format_mean(mean) for name, mean in report.rankings[of].items()}
+        for of, label in _ROWS.items()
+    ])  # fmt: skip
     gain = report.gain["recall@10"]
     verdict = "more" if gain.low > 0 else "less" if gain.high < 0 else "no clear difference"
     yield (

@@ -80,7 +80,7 @@ def status_lines(memory: Memory, status: dict[str, Any]) -> Iterator[str]:
                        and f"${paid['today']:.4f} of ${paid['limit']:.2f} (yester stats)",
         "worker": f"running, pid {worker['pid']}" if worker["running"] else "not running",
         "left out": ", ".join(f"{number:,} {reason}" for reason, number in most),
-    })  # fmt: skip
+    }.items())  # fmt: skip
     if not any(items.values()):
         yield "Nothing is indexed yet. Run: yester index"
 

@@ -9,38 +9,37 @@ from pathlib import Path
 from yester.config import Config, load_config
 from yester.errors import YesterError
 from yester.model import replace
-from yester.operate.doctor import claude_code, home, store, worker
+from yester.operate.doctor import checks, claude_code
 from yester.operate.doctor.finding import Check, Examination, Finding, explain_error, walk_checks
 
-_INSTALL = "Run: yester install --agent claude-code"
 # In the order in which one stands on the other. These need no settings.
 _FIRST = (
-    Check("versions", home.look_at_versions),
-    Check("home", home.look_at_disk),
-    Check("permissions", home.look_at_modes),
-    Check("folders", home.look_at_folders),
+    Check("versions", checks.look_at_versions),
+    Check("home", checks.look_at_disk),
+    Check("permissions", checks.look_at_modes),
+    Check("folders", checks.look_at_folders),
 )
 # The way of an agent's event. The hooks of an installed plugin are run, and start the worker as
 # they would for the agent.
 _WAY = (
-    Check("python3", worker.look_at_python),
-    Check("launch", worker.look_at_launch, needs_home=True),
-    Check("plugin", claude_code.look_at_plugin, _INSTALL, needs_home=True),
-    Check("claude-code", claude_code.look_at_folders, _INSTALL, needs_home=True),
+    Check("python3", checks.look_at_python),
+    Check("launch", checks.look_at_launch, needs_home=True),
+    Check("plugin", claude_code.look_at_plugin, needs_home=True),
+    Check("claude-code", claude_code.look_at_folders, needs_home=True),
     Check("hooks", claude_code.look_at_hooks, needs_home=True, slow=True),
     Check("mcp", claude_code.look_at_servers, needs_home=True, slow=True),
     Check("path", claude_code.look_at_path, needs_home=True, slow=True),
-    Check("worker", worker.look_at_worker, needs_home=True),
+    Check("worker", checks.look_at_worker, needs_home=True),
 )
 _CHECKS = (
-    Check("settings", home.look_at_settings),
+    Check("settings", checks.look_at_settings),
     *_WAY,
-    Check("spool", worker.look_at_spool),
-    Check("gap", worker.look_at_gap),
-    Check("log", worker.look_at_log),
-    Check("model", store.look_at_model, "Run: yester model list"),
-    Check("transcripts", home.look_at_transcripts, slow=True),
-    Check("store", store.look_at_store, "Make sure that you may read and write yester's folder."),
+    Check("spool", checks.look_at_spool),
+    Check("gap", checks.look_at_gap),
+    Check("log", checks.look_at_log),
+    Check("model", checks.look_at_model),
+    Check("transcripts", checks.look_at_transcripts, slow=True),
+    Check("store", checks.look_at_store),
 )
 
 
@@ -51,7 +50,7 @@ def examine(home: Path, now: int, fix: bool = False, thorough: bool = True) -> I
     try:
         config = load_config(home, case.environ)
     except YesterError as error:
-        yield explain_error("settings", error, "Correct it there.")
+        yield explain_error("settings", error)
         return
     yield from walk_checks(_CHECKS, replace(case, config=config))
 

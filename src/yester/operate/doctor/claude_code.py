@@ -110,15 +110,12 @@ def _look_at_client(case: Examination, folder: Path) -> Iterator[Finding]:
         return
     version = read_version(program, case.environ, case.home)
     shown = _format_version(version) or "of an unknown version"
-    first, tried = map(_format_version, (CLAUDE_CODE.first_version, CLAUDE_CODE.tried_version))
     say = partial(make_finding, program=program, version=shown, link=link, plugin=install.PLUGIN)
     if version and version < CLAUDE_CODE.first_version:
+        first = _format_version(CLAUDE_CODE.first_version)
         yield say("claude-code.old", first=first, copy=install.copy_folder(case.home))
         return
-    if version[:2] != CLAUDE_CODE.tried_version[:2]:
-        yield say("claude-code.untried", tried=tried)
-    plugins = list_plugins(program, folder, case.environ, case.home)
-    name, why = judge_listing(plugins)
+    name, why = judge_listing(list_plugins(program, folder, case.environ, case.home))
     yield say(f"claude-code.{name}", why=why)
 
 
@@ -193,11 +190,8 @@ def look_at_settings(folder: Path) -> Iterator[Finding]:
     for path, names in ((folder / "settings.json", off), (_MANAGED, (*off, _MANAGED_ONLY))):
         try:
             settings = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-        except FileNotFoundError:
-            continue
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            yield make_finding("claude-code.settings", path=path, error=error)
-            continue
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            continue  # the client goes without it, too
         if setting := next((name for name in names if settings.get(name) is True), ""):
             yield make_finding("claude-code.hooks_off", setting=setting, path=path)
 

@@ -43,7 +43,6 @@ class Examination:
 class Check(NamedTuple):
     name: str
     look: Callable[[Examination], Iterable[Finding]]
-    fix: str = ""  # of an error that says none itself
     needs_home: bool = False
     slow: bool = False  # only where the examination is thorough
 
@@ -59,10 +58,11 @@ def make_finding(
     return Finding(check, state, text.format_map(values), fix, mend, done, values)
 
 
-def explain_error(check: str, error: Exception, otherwise: str) -> Finding:
-    """Out of an error's sentence, whose fix stands behind a semicolon, or is `otherwise`."""
+def explain_error(check: str, error: Exception) -> Finding:
+    """Out of an error's sentence, whose fix stands behind a semicolon."""
     text, _, fix = str(error).partition("; ")
-    return Finding(check, "problem", text, f"{fix[:1].upper()}{fix[1:]}" or otherwise)
+    fix = fix or "make sure that you may read and write what it names"
+    return Finding(check, "problem", text, f"{fix[0].upper()}{fix[1:]}")
 
 
 def list_paths(paths: Sequence[Path]) -> str:
@@ -107,7 +107,7 @@ def _explain_errors(
     try:
         yield from step(given)
     except YesterError as error:
-        yield explain_error(check.name, error, check.fix)
+        yield explain_error(check.name, error)
     except OSError as error:
         where = os.fsdecode(error.filename) if error.filename else "a file"
         text = f"could not be looked at: {where}: {error.strerror or error}"

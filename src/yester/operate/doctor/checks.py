@@ -1,0 +1,437 @@
+"""What doctor looks at in yester's own house: its folder, what runs, the store."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+import msgspec
+
+from yester import __version__
+from yester.agents.base import Options, find_transcripts
+from yester.agents.descriptors import AGENTS, CLAUDE_CODE
+from yester.capture.homes import find_python, is_usual, record_home, usual_home
+from yester.capture.question import ask_health, ask_worker
+from yester.capture.rules import load_rules
+from yester.capture.spool import ENDED_WORKER, FORMAT, Spool, event_age, open_spool, peek_event
+from yester.cards.sessions import DistilReport, distil_session
+from yester.cards.turns import DistilRules
+from yester.errors import ModelError, SourceError, StoreDamaged
+from yester.ingest.projects import describe_joins
+from yester.ingest.transcripts import KEEPS_ECHOES, Ingest
+from yester.model import ECHO, Join, Paging, Queue, Source
+from yester.operate import backups
+from yester.operate.doctor.claude_code import time_program
+from yester.operate.doctor.finding import Examination, Finding, list_paths, make_finding
+from yester.project import Projects
+from yester.redact import redact
+from yester.store import engine_version, maintenance_of, store_exists, store_files, store_location
+from yester.store.contract import Store
+from yester.store.figures import project_parts
+from yester.worker.process import (
+    seat_holder,
+    start_worker,
+    take_seat,
+    version_numbers,
+    write_launch,
+)
+
+_LITTLE_SPACE = 500 * 1024 * 1024
+_FOLDERS = ("run", "logs", "spool", "spool/tmp", "spool/new")  # of a home that has been used
+OLDEST_PYTHON = (3, 9)  # that runs hook.py and ask.py
+_OLD_EVENT = 60.0  # seconds; a worker takes an event in at once
+_A_DAY = 86_400
+_LOG_LINES = 3
+_MAY_RUN = ("git", "claude")
+_MISSING = "is not there"
+
+
+# --- yester's folder, and what is read --------------------------------------------------------
+
+
+def look_at_versions(_: Examination) -> list[Finding]:
+    python = ".".join(map(str, sys.version_info[:3]))
+    engine = engine_version()
+    return [make_finding("versions.present", yester=__version__, python=python, engine=engine)]
+
+
+def look_at_settings(case: Examination) -> Iterator[Finding]:
+    changed = [name for name, origin in case.config.origins.items() if origin != "default"]
+    name = "settings.changed" if changed else "settings.defaults"
+    yield make_finding(name, names=", ".join(changed))
+    yield from (make_finding("settings.warning", text=text) for text in case.config.warnings)
+
+
+def look_at_disk(case: Examination) -> list[Finding]:
+    if not case.home.exists():
+        return [make_finding("home.missing", home=case.home)]
+    free = shutil.disk_usage(case.home).free
+    name = "disk.little" if free < _LITTLE_SPACE else "disk.enough"
+    return [make_finding(name, free=free / 1e9)]
+
+
+def look_at_modes(case: Examination) -> Iterator[Finding]:
+    """What is ours by its owner, but by its mode not to be entered, read or written; what others
+    may read or write; and what belongs to others. A folder comes before what is in it, which can
+    only be seen once it is open."""
+    needed = dict.fromkeys(store_files(case.home), 0o600)
+    needed |= {case.home / name: 0o700 for name in ("", *_FOLDERS)}
+    closed, exposed, foreign = [], [], []
+    for path in chain([case.home], case.home.rglob("*")):
+        try:
+            status = path.lstat()
+        except OSError:
+            continue  # taken in by the worker just now
+        mode, wanted = stat.S_IMODE(status.st_mode), needed.get(path, 0)
+        if stat.S_ISLNK(status.st_mode):
+            continue
+        if status.st_uid != os.getuid():
+            foreign.append(path)
+        elif mode & wanted != wanted:
+            closed.append(path)
+            yield make_finding("permissions.closed", partial(path.chmod, mode | wanted), path=path)
+        elif mode & 0o077:
+            exposed.append(path)
+
+    def close_paths() -> None:
+        for path in exposed:
+            path.chmod(0o700 if path.is_dir() else 0o600)
+
+    if foreign:
+        paths, user = list_paths(foreign), os.getuid()
+        yield make_finding("permissions.foreign", paths=paths, user=user, home=case.home)
+    if exposed:
+        yield make_finding("permissions.exposed", close_paths, paths=list_paths(exposed))
+    if not (closed or foreign or exposed) and case.home.exists():
+        yield make_finding("permissions.private")
+
+
+def look_at_folders(case: Examination) -> Iterator[Finding]:
+    """Hooks and worker make what is missing, where they can."""
+    used = (case.home / "spool").exists() or (case.home / "logs").exists()
+    missing = [name for name in _FOLDERS if used and not (case.home / name).is_dir()]
+
+    def make_folders() -> None:
+        for name in missing:
+            (case.home / name).mkdir(mode=0o700, parents=True)
+
+    if missing:
+        yield make_finding("folders.missing", make_folders, names=", ".join(missing))
+
+
+def look_at_transcripts(case: Examination) -> Iterator[Finding]:
+    for agent in AGENTS.values():
+        number = sum(1 for _ in find_transcripts(agent, case.config))
+        name = "transcripts.present" if number else "transcripts.none"
+        yield make_finding(name, agent=agent.label, number=number)
+    other = case.environ.get("CLAUDE_CONFIG_DIR")
+    known = [Path(folder).expanduser() for folder in case.config.texts(CLAUDE_CODE.folders)]
+    if other and Path(other) not in known:
+        setting, file = CLAUDE_CODE.folders, case.home / "config.toml"
+        yield make_finding("transcripts.elsewhere", folder=other, setting=setting, file=file)
+
+
+# --- the hooks' interpreter, and how they start the worker -------------------------------------
+
+
+def look_at_python(case: Examination) -> list[Finding]:
+    """Hooks are run by the python3 of the agent's PATH."""
+    path = shutil.which("python3", path=case.environ.get("PATH"))
+    oldest = ".".join(map(str, OLDEST_PYTHON))
+    if path is None:
+        return [make_finding("python3.missing", oldest=oldest)]
+    cwd = case.home if case.home.exists() else Path("/")
+    # As a hook would be run.
+    words = [path, "-I", "-S", "-c", "import sys; print(*sys.version_info[:3])"]
+    printed = time_program(words, b"", cwd, case.environ).out.split()
+    version = tuple(int(word) for word in printed if word.isdigit())
+    name = "usable" if "/shims/" not in path else "shim"
+    if version < OLDEST_PYTHON:
+        name = "old" if version else "broken"
+    shown = ".".join(map(str, version))
+    return [make_finding(f"python3.{name}", path=path, version=shown, oldest=oldest)]
+
+
+def look_at_launch(case: Examination) -> list[Finding]:
+    """How a session starts the worker: by run/launch, a named home's by what is recorded of it."""
+    if not is_usual(case.home, case.environ):
+        return [_look_at_recorded(case)]
+    path = case.home / "run" / "launch"
+    wrong = _find_fault(path, case.home)
+
+    def renew_launch() -> None:
+        path.unlink(missing_ok=True)
+        write_launch(case.home)
+
+    if not wrong:
+        return [make_finding("launch.right", path=path)]
+    name = "launch.missing" if wrong == _MISSING else "launch.wrong"
+    return [make_finding(name, renew_launch, path=path, wrong=wrong)]
+
+
+def _look_at_recorded(case: Examination) -> Finding:
+    record = usual_home(case.environ) / "homes"
+    python = find_python(case.home, case.environ)
+    if python and os.access(python, os.X_OK):
+        return make_finding("launch.recorded", python=python)
+    name = "launch.gone" if python else "launch.unrecorded"
+    mend = partial(record_home, case.home, case.environ, sys.executable)
+    return make_finding(name, mend, home=case.home, record=record, python=python)
+
+
+def _find_fault(path: Path, home: Path) -> str:
+    try:
+        words = path.read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return _MISSING
+    except (OSError, UnicodeDecodeError):
+        return "cannot be read"
+    if not words or not os.access(words[0], os.X_OK):
+        return f"names a Python that is gone: {words[0] if words else 'none'}"
+    same = "--home" in words[:-1] and Path(words[words.index("--home") + 1]).resolve()
+    return "" if same == home.resolve() else "names another home"
+
+
+# --- the worker --------------------------------------------------------------------------------
+
+
+def look_at_worker(case: Examination) -> Iterator[Finding]:
+    path, health = case.home / "run" / "worker.sock", ask_health(case.home)
+    if health is None and (pid := seat_holder(case.home)):
+        yield make_finding("worker.hangs", pid=pid)
+        return
+    if health is None:
+        has_launch = (case.home / "run" / "launch").exists()
+        yield make_finding("worker.idle" if has_launch else "worker.stopped")
+        if path.is_socket():
+            yield make_finding("socket.left", partial(_remove_socket, case.home), path=path)
+        return
+    version = health["version"]
+    if version_numbers(version) < version_numbers(__version__):
+        replace_worker = partial(start_worker, case.home, case.environ)
+        yield make_finding("worker.older", replace_worker, version=version, present=__version__)
+    size = health["rss_bytes"] / 1e6
+    yield make_finding("worker.runs", pid=health["pid"], version=version, size=size)
+    yield make_finding("socket.answers", path=path)
+    yield look_at_children(health["pid"])
+
+
+def _remove_socket(home: Path) -> None:
+    """Where nobody holds the seat, a socket is of one that was killed."""
+    if free := take_seat(home):
+        with free:
+            (home / "run" / "worker.sock").unlink(missing_ok=True)
+
+
+def look_at_children(pid: int) -> Finding:
+    if not Path("/proc/self/task").exists():
+        return make_finding("children.unseen")
+    for _ in range(4):  # one that has only just been started has its parent's name for a moment
+        names = sorted(map(_process_name, _child_ids(pid)))
+        strange = [name for name in names if name not in _MAY_RUN]
+        if not strange:
+            return make_finding("children.right", names=", ".join(names) or "none")
+        time.sleep(0.05)
+    return make_finding("children.strange", names=", ".join(strange))
+
+
+def _child_ids(pid: int) -> Iterator[int]:
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # that thread has ended
+            yield from map(int, path.read_text("ascii").split())
+
+
+def _process_name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").strip()
+    except OSError:
+        return "git"  # gone already: only git is that quick
+
+
+# --- what hooks have left ----------------------------------------------------------------------
+
+
+def look_at_spool(case: Examination) -> Iterator[Finding]:
+    spool = open_spool(case.home, case.environ)
+    waiting = spool.list_waiting()
+    oldest = max((event_age(path, case.now / 1000) for path in waiting), default=0.0)
+    newer = sum(peek_event(path)[0] > FORMAT for path in waiting)
+    if newer:
+        yield make_finding("spool.newer", number=newer)
+    if len(waiting) > newer and oldest > _OLD_EVENT:
+        yield make_finding("spool.old", number=len(waiting), seconds=oldest)
+    elif not newer:
+        yield make_finding("spool.waiting", number=len(waiting))
+    yield from _look_at_bad_events(case.home, spool)
+
+
+def _look_at_bad_events(home: Path, spool: Spool) -> Iterator[Finding]:
+    """Those set aside because the worker has ended over them, perhaps while it read a transcript,
+    and those nobody understands."""
+    reasons = {path: spool.load_reasons().get(path.name, "") for path in spool.list_bad()}
+    ended = [why.partition("\t")[2] for why in reasons.values() if ENDED_WORKER in why]
+
+    def put_back() -> dict[str, object]:
+        if answer := ask_worker(home / "run", "POST /retry", 5.0):
+            return {"number": msgspec.json.decode(answer)["events"]}
+        if free := take_seat(home):
+            with free:
+                (home / "run" / "working").unlink(missing_ok=True)
+        return {"number": len(spool.put_back())}
+
+    say = partial(make_finding, folder=home / "spool" / "bad", ended=len(ended))
+    for transcript in sorted({*ended} - {""}):
+        yield say("spool.transcript", put_back, transcript=transcript, why=ENDED_WORKER)
+    if number := ended.count(""):
+        yield say("spool.event" if number == 1 else "spool.events", put_back, number=number)
+    if number := len(reasons) - len(ended):
+        yield say("spool.not_understood", number=number)
+
+
+def look_at_gap(case: Examination) -> Iterator[Finding]:
+    """Could hooks ever not write their events?"""
+    gap = case.home / "run" / "gap"
+    when = gap.stat().st_mtime if gap.exists() else 0
+    if when > 0:
+        moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(when))
+        yield make_finding("gap.open", partial(os.utime, gap, (0, 0)), moment=moment)
+
+
+def look_at_log(case: Examination) -> Iterator[Finding]:
+    """What went wrong in the last day, by the worker's own account."""
+    path = case.home / "logs" / "worker.log"
+    try:
+        lines = path.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return
+    since, until = (
+        time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(case.now / 1000 + seconds))
+        for seconds in (-_A_DAY, _A_DAY)  # clocks differ; what begins with no time is neither
+    )
+    failures = [line for line in lines if " failed: " in line and since < line[:20] < until]
+    for line in failures[-_LOG_LINES:]:
+        yield make_finding("log.failure", line=redact(line)[:200], path=path)
+    if not failures:
+        yield make_finding("log.quiet")
+
+
+# --- the store, what finds texts by meaning, and what version 0.1 did not keep ------------------
+
+
+def look_at_model(case: Examination) -> list[Finding]:
+    """The files of the embedding model, by their hashes, and whether it can be run."""
+    from yester.text.embed import why_not
+    from yester.text.models import MODELS, READER, verify_files
+
+    name = case.config.text("embedder")
+    if name == "none":
+        return [make_finding("model.none")]
+    verified = name in MODELS and case.thorough
+    if verified:
+        verify_files(MODELS[name], case.home)
+        verify_files(READER, case.home)
+    if reason := why_not(case.config.values, case.home):
+        raise ModelError(reason)
+    return [make_finding("model.whole" if verified else "model.present", name=name)]
+
+
+def look_at_store(case: Examination) -> Iterator[Finding]:
+    """Thoroughly is everything read, and tried whether it can be written."""
+    if not store_exists(case.home):
+        yield make_finding("store.none")
+        return
+    kept = backups.list_backups(case.home)
+    name = "backups.kept" if kept else "backups.none"
+    yield make_finding(name, number=len(kept), newest=kept[0].name if kept else "")
+    try:
+        store = backups.open_safely(case.home, case.config, case.now)
+    except StoreDamaged as error:
+        yield _explain_damage(str(error).split("; ")[0], case.home)
+        return
+    with closing(store):
+        yield from _read_store(store, case)
+
+
+def _read_store(store: Store, case: Examination) -> Iterator[Finding]:
+    care, problems = maintenance_of(store), list[str]()
+    if case.thorough:
+        with store.transaction("ledger"):
+            pass  # whoever may begin one may write
+        problems = care.check()
+
+    def rebuild_index() -> dict[str, object]:
+        with store.transaction("index"):
+            return {"number": care.reindex()}
+
+    # It can be built anew out of the items, where those are whole.
+    mend = rebuild_index if all(text.startswith("index:") for text in problems) else None
+    for text in problems:
+        if text.startswith("index:"):
+            yield make_finding("index.damaged", mend, text=text.removeprefix("index: "))
+        else:
+            yield _explain_damage(text, case.home)
+    if stale := care.stale():
+        yield make_finding("index.stale", mend, text=stale)
+    if problems:
+        return
+    items = sum(sum(part.items.values()) for part in project_parts(store))
+    name = "store.whole" if case.thorough else "store.used"
+    yield make_finding(name, items=items, size=store.size / 1e6)
+    if joins := store.entries(Join, {"undone": 0}, Paging(oldest_first=True)):
+        # What was moved without being asked for must be told, and how to undo it.
+        moved = sum(join.items for join in joins)
+        yield make_finding("projects.joined", items=moved, names=describe_joins(store, joins))
+    if case.thorough and dict(store.totals("skipped", by=("reason",))).get(ECHO):
+        yield from _look_at_messages(store, case)
+
+
+def _explain_damage(text: str, home: Path) -> Finding:
+    name = "store.restorable" if backups.list_backups(home) else "store.damaged"
+    return make_finding(name, text=text, file=store_location(home))
+
+
+def _look_at_messages(store: Store, case: Examination) -> Iterator[Finding]:
+    """Version 0.1 dropped messages that resembled what the agent had been shown, and counted them
+    (`skipped`, reason echo). The transcripts hold them still; one that was read whole since then
+    says so (KEEPS_ECHOES)."""
+    sources = store.entries(Source)
+    unread = [one for one in sources if one.agent in AGENTS and not one.state.get(KEEPS_ECHOES)]
+    present = [source for source in unread if Path(source.path).exists()]
+
+    def read_again() -> dict[str, object]:
+        return {"number": _read_sources(store, present, case)}
+
+    name = "messages.dropped" if present else "messages.none"
+    paths = list_paths([Path(source.path) for source in present])
+    yield make_finding(name, read_again if present else None, paths=paths)
+    if gone := [Path(source.path) for source in unread if source not in present]:
+        yield make_finding("messages.gone", paths=list_paths(gone))
+
+
+def _read_sources(store: Store, sources: list[Source], case: Examination) -> int:
+    """Read transcripts from the start, and distil what has come to light; how many messages."""
+    from yester.text.reader import open_reader
+
+    kept_out = load_rules(case.config)
+    projects = Projects(case.config.projects, refuses=kept_out.excludes)
+    options = Options(case.config.flag("thinking"), case.config.flag("subagents"))
+    ingest = Ingest(store, projects, options, kept_out)
+    for source in sources:
+        ingest.read_again(AGENTS[source.agent], Path(source.path))
+    ingest.flush()
+    reading = DistilRules.of(case.config, open_reader(case.config.values, case.home))
+    for key in {str(source.state.get("session")) for source in sources}:
+        for waiting in store.queued_sessions(Queue("any", key=key)):
+            for _ in distil_session(store, waiting, reading, DistilReport(), case.now):
+                pass
+    if ingest.report.failed:
+        raise SourceError(ingest.report.problems[0])
+    return ingest.report.put.added
