@@ -35,7 +35,7 @@ from yester.memory import Memory
 
 T = TypeVar("T")
 FOLDER = Path(__file__).parent.parent / "viewer"
-MOST_STREAMS = 400
+MOST_STREAMS = 50
 _THREADS = 2  # one more than computes at a time: what waits or takes long holds nobody up
 _MOST_WAITING = 64
 _PATIENCE = 30.0  # seconds for an answer
@@ -224,7 +224,7 @@ class App:
             )  # fmt: skip
         if scope["method"] == "HEAD":
             return Response(media_type=EVENTS)
-        return StreamingResponse(self.stream.follow(last.strip() or None), media_type=EVENTS)
+        return StreamingResponse(self.stream.follow(last.strip()), media_type=EVENTS)
 
     def _find_file(self, scope: Scope) -> Response:
         file = self._files.get(scope["path"])
