@@ -22,6 +22,7 @@ from yester.errors import NotFound, StoreError
 from yester.memories.chains import list_chain
 from yester.memory import Memory, join_names
 from yester.model import Feedback, Filters, Hit, Paging
+from yester.operations.answer import make_answer
 from yester.operations.ledger import Use, describe_use
 from yester.operations.request import (
     MOST_IDS,
@@ -255,12 +256,9 @@ class Rows:
     # --- sessions -------------------------------------------------------------------------------
 
     def describe_session(self, session: model.Session) -> Session:
-        return Session(
-            db_id=session.id, session=session.key, agent=session.agent,
-            project=self._project_name(session.project),
-            title=redact(session.title), created_at=format_iso(session.started),
-            started=session.started, ended=session.ended, cwd=session.cwd, branch=session.branch,
-            transcript=session.transcript, prompts=session.prompts, items=session.items,
+        return make_answer(
+            Session, session, db_id=session.id, session=session.key, agent=session.agent,
+            project=self._project_name(session.project), created_at=format_iso(session.started),
         )  # fmt: skip
 
     def session_row(self, session: model.Session, best: Hit | None) -> Row:

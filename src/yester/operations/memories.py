@@ -21,12 +21,12 @@ from yester.memories.remember import Draft
 from yester.memory import Memory, unknown_name
 from yester.model import STATUSES, Filters, Memo, Paging, Project
 from yester.operations import memory_rows
+from yester.operations.answer import make_answer
 from yester.operations.ledger import Use, describe_use
 from yester.operations.memory_rows import (
     Action,
     Changed,
     Field,
-    describe_change,
     describe_memory,
     list_actions,
     list_fields,
@@ -283,7 +283,7 @@ def _describe_memo(memory: Memory, memo: Memo) -> MemoryShown:
     return MemoryShown(
         memory=describe_memory(memory, memo),
         chain=[describe_memory(memory, one) for one in list_memory_chain(store, memo)],
-        history=[describe_change(one) for one in store.changes(memo.item.id, limit=_HISTORY)],
+        history=[make_answer(Changed, one) for one in store.changes(memo.item.id, limit=_HISTORY)],
         use=describe_use(store, [memo.item.id])[0],
         actions=list_actions(store, memo, memory.origin),
         fields=list_fields(memo),
@@ -317,12 +317,9 @@ def review_memories(memory: Memory, request: ReviewRequest) -> Review:
     """Memories that deserve a look."""
     found = review.review_memories(memory.reading, make_filters(memory, request), memory.now)
     findings = [
-        Deserving(
-            memory=describe_memory(memory, one.memo, full=False), check=one.check,
-            text=redact(one.text), fix=redact(one.fix),
-        )
+        make_answer(Deserving, one, memory=describe_memory(memory, one.memo, full=False))
         for one in found
-    ]  # fmt: skip
+    ]
     return Review(count=len(findings), findings=findings)
 
 

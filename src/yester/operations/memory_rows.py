@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from yester.context.lines import item_icon
@@ -13,7 +12,8 @@ from yester.memories import categories
 from yester.memories.categories import CATEGORIES, category_of
 from yester.memories.lifecycle import STEPS, find_undoable, successor_id
 from yester.memory import Memory as OpenedMemory
-from yester.model import Change, Memo
+from yester.model import Memo
+from yester.operations.answer import make_answer
 from yester.operations.request import about
 from yester.redact import redact, redact_value
 from yester.store.contract import Store
@@ -87,26 +87,15 @@ class Field(Struct, kw_only=True):
 
 def describe_memory(opened: OpenedMemory, memo: Memo, full: bool = True) -> Memory:
     item, text = memo.item, redact(memo.item.body)
-    return Memory(
-        id=item.id, slug=redact(memo.slug), title=redact(item.title) or shorten_text(text, 100),
-        type=redact(item.type), icon=item_icon(item.kind, item.type), status=item.status,
-        scope=memo.scope, path=redact(memo.path),
+    return make_answer(
+        Memory, item, title=redact(item.title) or shorten_text(text, 100),
+        icon=item_icon(item.kind, item.type),
         project=redact(opened.project_names().get(item.project, item.project)),
         text=text if full else shorten_text(text, _BEGINNING),
         content=redact_value(memo.content) if full else UNSET,
-        tags=redact_value(item.tags), files=redact_value(item.files),
-        confidence=item.confidence, origin=item.origin, version=memo.version,
-        created=item.epoch, updated=item.updated, since=memo.since,
-        reason=redact(memo.reason), supersedes=item.supersedes,
+        slug=redact(memo.slug), scope=memo.scope, path=redact(memo.path), version=memo.version,
+        created=item.epoch, since=memo.since, reason=redact(memo.reason),
         superseded_by=successor_id(opened.reading, item.id), tokens=reading_cost(item),
-    )  # fmt: skip
-
-
-def describe_change(change: Change) -> Changed:
-    return Changed(
-        id=change.id, act=change.act, epoch=change.epoch, who=redact(change.who),
-        what=change.what, why=redact(change.why), before=redact_value(change.before),
-        after=redact_value(msgspec.to_builtins(change.after)),
     )  # fmt: skip
 
 

@@ -20,9 +20,9 @@ from yester.memories.memory import GLOBAL
 from yester.memory import Memory
 from yester.model import Join, Paging
 from yester.model import Project as Place
+from yester.operations.answer import make_answer
 from yester.operations.request import Name, NoRequest, Request, about
 from yester.project import EXCLUDED, bare_project, named_project, work_tree_place
-from yester.project import Projects as Naming
 from yester.redact import redact
 from yester.store.contract import Store
 from yester.store.figures import project_parts
@@ -81,11 +81,9 @@ def list_projects(memory: Memory, request: NoRequest) -> Projects:  # noqa: ARG0
     """Projects, and what there is of each."""
     return Projects(
         projects=[
-            Project(
-                name=redact(part.project.name), key=redact(part.project.key),
-                root=part.project.root, parent=part.project.parent,
-                items=sum(part.items.values()), kinds=dict(part.items), sessions=part.sessions,
-                last=part.last,
+            make_answer(
+                Project, part.project, items=sum(part.items.values()), kinds=part.items,
+                sessions=part.sessions, last=part.last,
             )
             for part in project_parts(memory.reading)
         ]
@@ -194,12 +192,6 @@ def _move_items(memory: Memory, projects: list[Place], into: Place) -> None:
     with config.one_at_a_time:
         overrides = config.load_config(memory.home, {}).projects
         names = lines_for(overrides, projects, into.name)
-        kept = {key: name for key, name in {**overrides, **names}.items() if name is not None}
-        if not _leads_there(overrides, kept, projects, into.key):
-            raise UsageError(
-                f"[projects] of config.toml leads elsewhere from a folder of {into.name!r}",
-                "correct it with an editor, then run: yester index",
-            )
         _change_names(memory.home, store, names, move_items)
     memory.reload_config()
 
@@ -233,20 +225,3 @@ def lines_for(
     found |= dict.fromkeys(sorted(keys - own), name)
     # A name that was merged away earlier and is used again leads nowhere else any more.
     return found | {line: None for line in own if line in overrides}
-
-
-def _leads_there(
-    before: Mapping[str, str], after: Mapping[str, str], projects: list[Place], key: str
-) -> bool:
-    """Would what is captured in their folders go there?"""
-    old, new = Naming(before), Naming(after)
-    return all(
-        new.apply_names(one).key == key
-        and (
-            not one.root
-            or old.by_folder(one.root).key != one.key
-            or new.by_folder(one.root).key == key
-        )
-        for one in projects
-        if one.key != key
-    )

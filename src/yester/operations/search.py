@@ -8,10 +8,12 @@ Sessions are found by anything that was said in them.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType, field
 
+from yester.context.block import Left
 from yester.memory import Memory
 from yester.model import Filters, Hit, Paging, Session, replace
 from yester.operations.items import Row, Rows
@@ -28,7 +30,7 @@ from yester.operations.request import (
     make_filters,
     split_list,
 )
-from yester.recall.recall import Answer, Asked, describe_reach
+from yester.recall.recall import Answer, Asked, Cut, describe_reach
 from yester.text.terms import query_terms
 
 What = Literal["", "observations", "sessions", "prompts"]
@@ -264,6 +266,10 @@ def explain_answer(answer: Answer) -> Explained:
     return Explained(
         arms=dict(answer.arms),
         weights={name: round(value, 4) for name, value in answer.weights.items()},
-        cut=[LeftOut(id=one.item, score=round(one.score, 4), why=one.why) for one in answer.cut],
+        cut=describe_omissions(answer.cut),
         more=answer.more,
     )
+
+
+def describe_omissions(cut: Sequence[Cut | Left]) -> list[LeftOut]:
+    return [LeftOut(id=one.item, score=round(one.score, 4), why=one.why) for one in cut]

@@ -8,8 +8,9 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from yester import config
-from yester.config import SETTINGS, Config, Plain, Value
+from yester.config import SETTINGS, Config
 from yester.memory import Memory
+from yester.operations.answer import make_answer
 from yester.operations.request import NoRequest, Request, about
 from yester.redact import redact_value
 
@@ -75,21 +76,12 @@ def list_settings(memory: Memory, request: NoRequest) -> Settings:  # noqa: ARG0
 
 def _describe_setting(setting: config.Setting, known: Config) -> Setting:
     value = known[setting.name]
-    return Setting(
-        name=setting.name,
-        value=(MASK if value else "") if setting.secret else _plain_value(value),
-        default=_plain_value(setting.default),
-        origin=known.origins[setting.name],
-        help=setting.help,
-        writable=setting.web,
-        secret=setting.secret,
-    )
-
-
-def _plain_value(value: Value) -> Plain:
-    """As JSON writes it, without the password an address may hold."""
-    plain: Plain = redact_value(list(value) if isinstance(value, tuple) else value)
-    return plain
+    return make_answer(
+        Setting, setting,
+        # Without the password an address may hold.
+        value=(MASK if value else "") if setting.secret else redact_value(value),
+        origin=known.origins[setting.name], writable=setting.web,
+    )  # fmt: skip
 
 
 def change_settings(memory: Memory, request: Request) -> Settings:

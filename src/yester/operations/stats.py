@@ -14,10 +14,12 @@ from yester.context.lines import ESTIMATE_NOTE
 from yester.llm import budget
 from yester.llm.budget import DAY, day_of
 from yester.memory import Memory
+from yester.operations.answer import make_answer
 from yester.operations.request import NoRequest, Request, about
 from yester.redact import redact, redact_value
 from yester.store.figures import (
     Distilled,
+    Facets,
     Lag,
     ShownAt,
     Spending,
@@ -26,7 +28,6 @@ from yester.store.figures import (
     distilled_totals,
     filter_facets,
     middle_lag,
-    project_parts,
     shown_totals,
     spending_by_day,
     spent_since,
@@ -191,8 +192,8 @@ def count_spending(memory: Memory, request: StatsRequest) -> Spend:
     return Spend(
         days=request.days,
         provider=config.text("llm.provider"),
-        today=Today(cost=round(spent.cost, 6), tokens=spent.tokens, in_flight=spent.in_flight),
-        limits=Limits(dollars=limits.dollars, tokens=limits.tokens, in_flight=limits.in_flight),
+        today=make_answer(Today, spent, cost=round(spent.cost, 6)),
+        limits=make_answer(Limits, limits),
         spend=spending_by_day(store, today - (request.days - 1) * DAY),
     )
 
@@ -200,19 +201,6 @@ def count_spending(memory: Memory, request: StatsRequest) -> Spend:
 # --- what to filter for ---------------------------------------------------------------------------
 
 
-class Facets(Struct, kw_only=True):
-    """What there is to filter for, and how often; the most frequent first."""
-
-    kinds: dict[str, int]
-    types: dict[str, int]
-    concepts: dict[str, int]
-    agents: dict[str, int]
-    projects: dict[str, int]
-
-
 def list_facets(memory: Memory, request: NoRequest) -> Facets:  # noqa: ARG001
     """What there is to filter for."""
-    found = filter_facets(memory.reading, _MOST)
-    parts = sorted(project_parts(memory.reading), key=lambda part: -sum(part.items.values()))
-    projects = {part.project.name: sum(part.items.values()) for part in parts}
-    return Facets(**redact_value({**found._asdict(), "projects": projects}))
+    return make_answer(Facets, filter_facets(memory.reading, _MOST))
