@@ -388,7 +388,7 @@ def save_memory(memory: Memory, request: SaveRequest, place: Project | None = No
     Unless it is known; what is like it is named, and stays as it is. It belongs to the `place`,
     else to the project that the request names.
     """
-    project, there = (place, True) if place else _find_place(memory, request.project.strip())
+    project, there = (place, True) if place else find_place(memory, request.project.strip())
     allowed = load_rules(memory.config)
     folders = dict.fromkeys((memory.cwd or project.root, project.root))
     excluded = any(allowed.excludes(folder, project) for folder in folders)
@@ -434,7 +434,7 @@ def _shorten_title(text: str) -> str:
     return shorten_text(clean_text(text), LONGEST_TITLE)
 
 
-def _find_place(memory: Memory, name: str) -> tuple[Project, bool]:
+def find_place(memory: Memory, name: str) -> tuple[Project, bool]:
     """The project of this name, and whether it is known; without a name it is true everywhere."""
     if not name:
         return GLOBAL, True
