@@ -41,9 +41,10 @@ from yester.model import (
     Session,
     replace,
 )  # fmt: skip
+from yester.operations import fields
 from yester.operations.context import ContextRequest, build_context
 from yester.operations.memories import find_place
-from yester.operations.request import Kind, Request, make_request
+from yester.operations.request import Request, make_request
 from yester.operations.sessions import find_neighbours
 from yester.project import named_project
 from yester.recall.recall import Answer, Asked, make_hit
@@ -287,7 +288,7 @@ class NewItem(Request, kw_only=True):
     """An item as a program gives it; `epoch` in seconds, `files` were read."""
 
     ref: str = ""
-    kind: Kind = "observation"
+    kind: fields.Kind = "observation"
     type: str = ""
     title: str = ""
     subtitle: str = ""

@@ -22,23 +22,11 @@ from yester.errors import NotFound, StoreError
 from yester.memories.chains import list_chain
 from yester.memory import Memory, join_names
 from yester.model import Feedback, Filters, Hit, Paging
+from yester.operations import fields
 from yester.operations.answer import make_answer
+from yester.operations.fields import about
 from yester.operations.ledger import Use, describe_use
-from yester.operations.request import (
-    MOST_IDS,
-    Count,
-    Form,
-    FormattedRequest,
-    Id,
-    ItemRequest,
-    Kinds,
-    Names,
-    Offset,
-    Request,
-    Shape,
-    about,
-    make_filters,
-)
+from yester.operations.request import FormattedRequest, ItemRequest, Request, make_filters
 from yester.recall.rank import TOLD
 from yester.redact import redact, redact_value
 from yester.store.contract import Store
@@ -335,10 +323,10 @@ def _repeats_title(title: str, text: str) -> bool:
 
 
 class ItemsRequest(FormattedRequest, kw_only=True):
-    limit: Count = 20
-    offset: Offset = 0
-    kinds: Kinds = field(default_factory=list)
-    types: Annotated[Names, about("Only these types.")] = field(default=[], name="type")
+    limit: fields.Count = 20
+    offset: fields.Offset = 0
+    kinds: fields.Kinds = field(default_factory=list)
+    types: Annotated[fields.Names, about("Only these types.")] = field(default=[], name="type")
     order: Annotated[Literal["date_desc", "date_asc"], about("In which order.")] = field(
         default="date_desc", name="orderBy"
     )
@@ -346,10 +334,10 @@ class ItemsRequest(FormattedRequest, kw_only=True):
 
 class BatchRequest(Request, kw_only=True):
     ids: Annotated[
-        list[Id | Annotated[str, Meta(pattern="^#?[0-9]{1,15}$", examples=["#12"])]],
-        about('12, "12" or "#12".', min_length=1, max_length=MOST_IDS),
+        list[fields.Id | Annotated[str, Meta(pattern="^#?[0-9]{1,15}$", examples=["#12"])]],
+        about('12, "12" or "#12".', min_length=1, max_length=fields.MOST_IDS),
     ]
-    format: Shape = "full"
+    format: fields.Shape = "full"
     order: Annotated[Literal["given", "date_desc", "date_asc"], about("In which order.")] = field(
         default="given", name="orderBy"
     )
@@ -371,7 +359,7 @@ class Item(Struct, kw_only=True):
 
 class Items(Struct, kw_only=True):
     count: int
-    format: Form
+    format: fields.Form
     results: list[Row]
     more: bool
     missing: list[int] | UnsetType = UNSET

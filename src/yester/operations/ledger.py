@@ -13,8 +13,10 @@ from yester.context.lines import ESTIMATE_NOTE
 from yester.errors import NotFound
 from yester.memory import Memory, join_names
 from yester.model import Filters, Injection, Item, Paging, Session, UseCounts
+from yester.operations import fields
 from yester.operations.answer import make_answer
-from yester.operations.request import LARGEST, MOST_IDS, Id, Name, Request, about
+from yester.operations.fields import about
+from yester.operations.request import Request
 from yester.recall.feedback import GIVEN_BY_HAND, WORTH, usefulness
 from yester.redact import redact
 from yester.store.contract import Store
@@ -29,7 +31,7 @@ _USES: Sequence[tuple[str, Came]] = (
     ("useless", "useless"), ("useful", "useful"), ("acted", "acted-on"), ("opened", "opened"),
     ("fetched", "fetched"),
 )  # fmt: skip
-LineNumber = Annotated[int, Meta(ge=0, le=LARGEST)]
+LineNumber = Annotated[int, Meta(ge=0, le=fields.LARGEST)]
 
 
 class LinesRequest(Request, kw_only=True):
@@ -39,7 +41,7 @@ class LinesRequest(Request, kw_only=True):
 
 class LedgerRequest(LinesRequest, kw_only=True):
     session: Annotated[
-        Name, about("Only this session: its number, its id, or 6 characters of it.")
+        fields.Name, about("Only this session: its number, its id, or 6 characters of it.")
     ] = ""
     item: Annotated[LineNumber, about("Only this item.")] = 0
 
@@ -49,7 +51,7 @@ class FeedbackRequest(LinesRequest, kw_only=True):
 
 
 class GiveFeedback(Request, kw_only=True):
-    ids: Annotated[list[Id], about("Items.", min_length=1, max_length=MOST_IDS)]
+    ids: Annotated[list[fields.Id], about("Items.", min_length=1, max_length=fields.MOST_IDS)]
     what: Annotated[
         Literal["useful", "useless", "opened", "undo"],
         about("Whether they were of use; opened: looked at; undo: takes a word back."),

@@ -14,7 +14,7 @@ from yester.memories.lifecycle import STEPS, find_undoable, successor_id
 from yester.memory import Memory as OpenedMemory
 from yester.model import Memo
 from yester.operations.answer import make_answer
-from yester.operations.request import about
+from yester.operations.fields import about
 from yester.redact import redact, redact_value
 from yester.store.contract import Store
 from yester.text.document import reading_cost

@@ -20,8 +20,10 @@ from yester.memories.memory import GLOBAL
 from yester.memory import Memory
 from yester.model import Join, Paging
 from yester.model import Project as Place
+from yester.operations import fields
 from yester.operations.answer import make_answer
-from yester.operations.request import Name, NoRequest, Request, about
+from yester.operations.fields import about
+from yester.operations.request import NoRequest, Request
 from yester.project import EXCLUDED, bare_project, named_project, work_tree_place
 from yester.redact import redact
 from yester.store.contract import Store
@@ -32,7 +34,7 @@ _RESERVED = (GLOBAL.name, EXCLUDED.name)
 
 
 class RenameRequest(Request, kw_only=True):
-    key: Annotated[Name, about("The project, by its key or name.", min_length=1)]
+    key: Annotated[fields.Name, about("The project, by its key or name.", min_length=1)]
     name: Annotated[
         str,
         about(
@@ -45,10 +47,10 @@ class RenameRequest(Request, kw_only=True):
 
 
 class MergeRequest(Request, kw_only=True):
-    source: Annotated[Name, about("What is merged, by key or name.", min_length=1)] = field(
+    source: Annotated[fields.Name, about("What is merged, by key or name.", min_length=1)] = field(
         name="from"
     )
-    into: Annotated[Name, about("What it becomes part of.", min_length=1)]
+    into: Annotated[fields.Name, about("What it becomes part of.", min_length=1)]
     dry_run: Annotated[bool, about("Only say what would be moved.")] = True
 
 

@@ -11,7 +11,8 @@ from yester import config
 from yester.config import SETTINGS, Config
 from yester.memory import Memory
 from yester.operations.answer import make_answer
-from yester.operations.request import NoRequest, Request, about
+from yester.operations.fields import about
+from yester.operations.request import NoRequest, Request
 from yester.redact import redact_value
 
 MASK = "(set, not shown)"

@@ -15,23 +15,10 @@ from yester.llm import budget
 from yester.llm.budget import DAY, day_of
 from yester.memory import Memory
 from yester.operations.answer import make_answer
-from yester.operations.request import NoRequest, Request, about
+from yester.operations.fields import about
+from yester.operations.request import NoRequest, Request
 from yester.redact import redact, redact_value
-from yester.store.figures import (
-    Distilled,
-    Facets,
-    Lag,
-    ShownAt,
-    Spending,
-    content_counts,
-    daily_figures,
-    distilled_totals,
-    filter_facets,
-    middle_lag,
-    shown_totals,
-    spending_by_day,
-    spent_since,
-)
+from yester.store import figures
 
 _COUNTED = 5.0  # seconds for which counts are kept: counting everything reads everything
 _DRAWN = 30.0  # … and for which curves are
@@ -65,28 +52,28 @@ class Stats(Struct, kw_only=True):
     events: int
     skipped: dict[str, int]
     vectors: Waiting
-    lag_ms: Lag
+    lag_ms: figures.Lag
     bytes: int
     oldest: int | None
     newest: int | None
-    distilled: list[Distilled]
-    shown: list[ShownAt]
+    distilled: list[figures.Distilled]
+    shown: list[figures.ShownAt]
     note: str
 
 
 def count_contents(memory: Memory, request: StatsRequest) -> Stats:
     """What the memory holds, what was shown."""
     store = memory.reading
-    counts = asdict(memory.cached("counts", _COUNTED, lambda: content_counts(store)))
+    counts = asdict(memory.cached("counts", _COUNTED, lambda: figures.content_counts(store)))
     since = day_of(memory.now) - (request.days - 1) * DAY
     return Stats(
         days=request.days,
         transcripts=counts.pop("sources"),
         vectors=Waiting(done=counts.pop("vectors"), waiting=counts.pop("unembedded")),
         skipped=redact_value(counts.pop("skipped")),
-        lag_ms=middle_lag(store, _LAGS),
-        distilled=distilled_totals(store),
-        shown=shown_totals(store, since),
+        lag_ms=figures.middle_lag(store, _LAGS),
+        distilled=figures.distilled_totals(store),
+        shown=figures.shown_totals(store, since),
         note=ESTIMATE_NOTE,
         **counts,
     )
@@ -124,9 +111,9 @@ def count_days(memory: Memory, request: SeriesRequest) -> Series:
     store, today = memory.reading, memory.now // DAY
     days = range(today - request.days + 1, today + 1)
     since = days[0] * DAY
-    daily = memory.cached(f"daily {since}", _DRAWN, lambda: daily_figures(store, since))
+    daily = memory.cached(f"daily {since}", _DRAWN, lambda: figures.daily_figures(store, since))
     dollars: Counter[str] = Counter()
-    for row in spending_by_day(store, since):
+    for row in figures.spending_by_day(store, since):
         dollars[row.day] += row.cost  # type: ignore[assignment]  # a Counter adds floats as well
     names = [time.strftime("%Y-%m-%d", time.gmtime(day * 86_400)) for day in days]
     shown = [daily.shown.get(day, (0, 0, 0)) for day in days]
@@ -155,8 +142,8 @@ def _largest_curves(
     return found
 
 
-def _make_middles(found: Mapping[int, Lag], days: Sequence[int]) -> Middles:
-    known = [found.get(day, Lag(None, None)) for day in days]
+def _make_middles(found: Mapping[int, figures.Lag], days: Sequence[int]) -> Middles:
+    known = [found.get(day, figures.Lag(None, None)) for day in days]
     return Middles(p50=[one.p50 for one in known], p99=[one.p99 for one in known])
 
 
@@ -182,25 +169,25 @@ class Spend(Struct, kw_only=True):
     provider: str
     today: Today
     limits: Limits
-    spend: list[Spending]
+    spend: list[figures.Spending]
 
 
 def count_spending(memory: Memory, request: StatsRequest) -> Spend:
     """What language models have cost."""
     store, config, today = memory.reading, memory.config, day_of(memory.now)
-    limits, spent = budget.Limits.from_config(config), spent_since(store, today, memory.now)
+    limits, spent = budget.Limits.from_config(config), figures.spent_since(store, today, memory.now)
     return Spend(
         days=request.days,
         provider=config.text("llm.provider"),
         today=make_answer(Today, spent, cost=round(spent.cost, 6)),
         limits=make_answer(Limits, limits),
-        spend=spending_by_day(store, today - (request.days - 1) * DAY),
+        spend=figures.spending_by_day(store, today - (request.days - 1) * DAY),
     )
 
 
 # --- what to filter for ---------------------------------------------------------------------------
 
 
-def list_facets(memory: Memory, request: NoRequest) -> Facets:  # noqa: ARG001
+def list_facets(memory: Memory, request: NoRequest) -> figures.Facets:  # noqa: ARG001
     """What there is to filter for."""
-    return make_answer(Facets, filter_facets(memory.reading, _MOST))
+    return make_answer(figures.Facets, figures.filter_facets(memory.reading, _MOST))

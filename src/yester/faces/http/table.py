@@ -25,7 +25,8 @@ from yester.operations import (
     stats,
 )
 from yester.operations.answer import make_answer
-from yester.operations.request import NoRequest, Parameter, Request, about, list_parameters
+from yester.operations.fields import about
+from yester.operations.request import NoRequest, Parameter, Request, list_parameters
 
 TEXT = "text/plain; charset=utf-8"
 EVENTS = "text/event-stream"

@@ -39,13 +39,13 @@ from yester.faces.mcp.text import (
 )
 from yester.memory import Memory, ask_recall
 from yester.model import ON_REQUEST, WHOLE, Feedback, Filters, Hit, Injection, Item, replace
+from yester.operations import fields
+from yester.operations.fields import about
 from yester.operations.items import find_summary
 from yester.operations.memories import SaveRequest, save_memory
 from yester.operations.request import (
-    MOST_IDS,
     NoRequest,
     Request,
-    about,
     list_parameters,
     make_filters,
     make_request,
@@ -169,8 +169,8 @@ def parse_ids(written: Any) -> list[tuple[int, int]]:
                     "[12, 13]"
                 )
             found[int(match["id"]), int(match["start"] or 0)] = None
-    if not found or len(found) > MOST_IDS:
-        raise UsageError(f"ids has {len(found)} entries, but must have from 1 to {MOST_IDS}")
+    if not found or len(found) > fields.MOST_IDS:
+        raise UsageError(f"ids has {len(found)} entries, but must have from 1 to {fields.MOST_IDS}")
     return list(found)
 
 
