@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 
 from yester import model
 from yester.cards.tools import call_title, split_call
@@ -37,15 +38,6 @@ _TITLE, _SUBTITLE, _NAME = 100, 80, 40  # characters of an index row
 _ROOM, _SNIPPET = 180, 40  # characters of all its texts; fewer are not worth a snippet
 _CONCEPTS = 3
 _SECTIONS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
-# Of an item: texts and plain values that the full form has as they are.
-_TEXTS = (
-    "facts", "concepts", "files", "tags", "files_read", "files_modified", "sections", "actor",
-    "tool",
-)  # fmt: skip
-_VALUES = (
-    "session", "agent", "role", "prompt_number", "origin", "confidence", "status", "supersedes",
-    "discovery_tokens", "ref", "source",
-)  # fmt: skip
 _MOST = 200  # items something was made of
 _PATIENCE = 0.2  # seconds for another writer
 
@@ -143,6 +135,13 @@ class Row(Struct, kw_only=True):
     ) = UNSET
 
 
+# What the full form has of an item as it is there, and what of that must stay as it is.
+_SAME = [
+    one.name for one in structs.fields(Row) if not one.required and hasattr(model.Item, one.name)
+]
+_IDENTITY = ("session", "ref", "source")
+
+
 class Session(Struct, kw_only=True):
     db_id: int
     session: str
@@ -167,7 +166,7 @@ class Rows:
         self._names = {project.key: redact(project.name) for project in store.projects()}
         self._glimpse = glimpse_finder(asked)
         self._full = full
-        self._sessions: dict[tuple[str, str], int] = {}
+        self._session = cache(store.session)
 
     def item_rows(self, items: Iterable[model.Item]) -> list[Row]:
         return [self.item_row(item) for item in items]
@@ -212,10 +211,9 @@ class Rows:
         return row
 
     def _add_everything(self, row: Row, item: model.Item, text: str) -> None:
-        for name in _TEXTS:
-            setattr(row, name, redact_value(getattr(item, name)))
-        for name in _VALUES:
-            setattr(row, name, getattr(item, name))
+        for name in _SAME:
+            value = getattr(item, name)
+            setattr(row, name, value if name in _IDENTITY else redact_value(value))
         row.title, row.subtitle = redact(item.title) or row.title, redact(item.subtitle)
         row.project = self._project_name(item.project)
         row.narrative = text
@@ -224,22 +222,14 @@ class Rows:
             row.input = redact(given)
             row.output = UNSET if output is None else redact(output)
         row.created_at_iso, row.updated_at_epoch = format_iso(item.epoch), item.updated
-        row.session_db_id, row.read_tokens = self._session_number(item), row.tokens
+        session = self._session(item.session, item.agent) if item.session else None
+        row.session_db_id, row.read_tokens = session.id if session else 0, row.tokens
         if item.kind == "summary":
             _add_summary(row, make_summary(item))
 
     def _project_name(self, project: str) -> str:
         """The name of a project, without secrets; what is no key is one already."""
         return self._names.get(project) or redact(project)
-
-    def _session_number(self, item: model.Item) -> int:
-        if not item.session:
-            return 0
-        key = (item.session, item.agent)
-        if key not in self._sessions:
-            found = self._store.session(*key)
-            self._sessions[key] = found.id if found else 0
-        return self._sessions[key]
 
     # --- sessions -------------------------------------------------------------------------------
 

@@ -197,8 +197,8 @@ def make_request(
     values: Mapping[str, Any],
     names: Collection[str] | None = None,
 ) -> R:
-    """From what was written as text, where "12" is a number, and from values that have a type.
-    `names` are those that a face takes, where it does not take all."""
+    """From what was written as text, where "12" is a number and "a, b" may be a list, and from
+    values that have a type. `names` are those that a face takes, where it does not take all."""
     every = list_parameters(kind)
     known = {name: one for name, one in every.items() if names is None or name in names}
     for name, value in {**texts, **values}.items():
@@ -224,6 +224,8 @@ def _convert_value(one: Parameter, value: Any, lax: bool = False) -> Any:
     try:
         if lax and one.schema.get("type") == "integer" and not _INTEGER.fullmatch(str(value)):
             raise msgspec.ValidationError
+        if lax and one.is_list and isinstance(value, str):
+            value = split_list(value)
         return msgspec.convert(value, one.type, strict=not lax)
     except msgspec.ValidationError:
         text = value if isinstance(value, str) else _write_value(value)

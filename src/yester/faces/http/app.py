@@ -8,7 +8,6 @@ anywhere else.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import mimetypes
 import time
 from collections.abc import Callable, Mapping
@@ -26,7 +25,7 @@ from yester import __version__
 from yester.errors import ConfigError, NotYours, UsageError
 from yester.faces.http.description import make_document, make_manual
 from yester.faces.http.guard import Failed, Guard, Slowdown, read_method
-from yester.faces.http.login import PROGRAM, USER, Keys, is_another_user, take_code
+from yester.faces.http.login import BEARER_SECONDS, PROGRAM, USER, Keys, is_another_user, take_code
 from yester.faces.http.request import Refusal, read_body, read_query
 from yester.faces.http.stream import Stream, is_cursor
 from yester.faces.http.table import ENDPOINTS, EVENTS, Bearer, Endpoint, Health, Login
@@ -107,9 +106,8 @@ class App:
         *,
         folder: Path = FOLDER,
         slowdown: Slowdown | None = None,
-        clock: Callable[[], float] = time.time,
     ) -> None:
-        self._memory, self._keys, self._clock = memory, keys, clock
+        self._memory, self._keys = memory, keys
         self._slowdown = slowdown or Slowdown()
         self._thread = MemoryThread(memory)
         # The stream goes on while an answer takes long.
@@ -190,7 +188,7 @@ class App:
 
     async def _log_in(self, scope: Scope, request: Login) -> bytes:
         foreign = is_another_user(scope.get("client"))
-        origin = "" if foreign else take_code(self._memory.home, request.code, self._clock())
+        origin = "" if foreign else take_code(self._memory.home, request.code, time.time())
         if not origin:
             await self._slowdown.delay_answer()
             raise Refusal(
@@ -198,7 +196,7 @@ class App:
                 parameter="code", fix="get another one: yester ui",
                 headers={"www-authenticate": 'Bearer realm="yester"'},
             )  # fmt: skip
-        bearer = Bearer(token=self._keys.issue_bearer(origin), expires_in=self._keys.bearer_seconds)
+        bearer = Bearer(token=self._keys.issue_bearer(origin), expires_in=BEARER_SECONDS)
         return msgspec.json.encode(bearer)
 
     def _follow_stream(self, scope: Scope) -> Response:
@@ -226,11 +224,7 @@ class App:
             )  # fmt: skip
         if read_method(scope) != "GET":
             raise Refusal(405, "a file can only be read", fix="use GET", headers={"allow": "GET"})
-        if file.headers["etag"] not in Headers(scope=scope).get("if-none-match", ""):
-            return file
-        # With its type, by which the guard chooses the policy: what it says with a 304 takes the
-        # place of what the browser has kept.
-        return Response(status_code=304, headers=file.headers)
+        return file
 
 
 def load_files(folder: Path = FOLDER) -> dict[str, Response]:
@@ -241,11 +235,9 @@ def load_files(folder: Path = FOLDER) -> dict[str, Response]:
         hidden = path.suffix == ".py" or any(part.startswith((".", "_")) for part in parts)
         if hidden or path.is_symlink() or not path.is_file():
             continue
-        body, kind = path.read_bytes(), _TYPES.get(path.suffix) or mimetypes.guess_type(path)[0]
-        etag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
-        headers = {"etag": etag, "cache-control": "no-cache"}
+        kind = _TYPES.get(path.suffix) or mimetypes.guess_type(path)[0]
         found["/" + "/".join(parts)] = Response(
-            body, headers=headers, media_type=kind or "application/octet-stream"
+            path.read_bytes(), media_type=kind or "application/octet-stream"
         )
     if "/index.html" in found:
         found["/"] = found["/index.html"]

@@ -34,10 +34,8 @@ from yester.operations.memories import SaveRequest, save_memory
 from yester.operations.request import (
     NoRequest,
     Request,
-    list_parameters,
     make_filters,
     make_request,
-    split_list,
 )
 from yester.operations.search import EverythingSearch, find_matches
 from yester.operations.sessions import TimelineRequest, find_neighbours
@@ -119,13 +117,9 @@ def answer_call(
 def read_request(tool: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
     """What is there, as a request takes it that is written as text; the request checks values."""
     kind, known = _CALLS[tool["name"]].request, tool["inputSchema"]["properties"]
-    parameters = list_parameters(kind)
     defaults = {name: one["default"] for name, one in known.items() if "default" in one}
     meant = {name: value for name, value in given.items() if value is not None}
     texts = {name: _write_value(value) for name, value in {**defaults, **meant}.items()}
-    for name, text in texts.items():
-        if isinstance(text, str) and name in parameters and parameters[name].is_list:
-            texts[name] = split_list(text)
     if isinstance(query := texts.get("query"), str):
         texts["query"] = query[:_LONGEST_QUERY]
     return make_request(kind, texts, {}, names=known)

@@ -280,11 +280,7 @@ def parse_message(line: bytes | None) -> Any:
         raise RpcError(INVALID, f"the message is longer than {_LONGEST >> 20} MiB")
     try:
         message = json.loads(line.decode(), parse_constant=_refuse_constant)
-    except UnicodeDecodeError:
-        raise RpcError(PARSE, "the message is not UTF-8") from None
-    except RecursionError:
-        raise RpcError(PARSE, "the message is nested too deeply") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # also what is not UTF-8
         raise RpcError(PARSE, f"the message is not JSON ({error})") from None
     if message == []:
         raise RpcError(INVALID, "the batch is empty")
