@@ -19,9 +19,9 @@ from yester import model
 from yester.cards.tools import call_title, split_call
 from yester.clock import format_day, format_iso
 from yester.context.lines import item_icon
-from yester.errors import NotFound, StoreError
+from yester.errors import StoreError
 from yester.memories.chains import list_chain
-from yester.memory import Memory, join_names
+from yester.memory import Memory, missing_items
 from yester.model import Feedback, Filters, Hit, Paging
 from yester.operations import fields
 from yester.operations.answer import make_answer
@@ -383,7 +383,7 @@ def show_item(memory: Memory, request: ItemRequest) -> Item:
             made=others.item_rows(store.get(made[:_MOST])),
             chain=others.item_rows(chain) if len(chain) > 1 else [],
         )
-    raise NotFound(f"no item #{id_}", "a search shows ids", parameter="id", value=str(id_))
+    raise missing_items([id_], "id")
 
 
 def distinct_items(
@@ -398,10 +398,7 @@ def show_items(memory: Memory, request: BatchRequest) -> Items:
     ids = list(dict.fromkeys(int(str(one).removeprefix("#")) for one in request.ids))
     found = memory.reading.get(ids)
     if not found:
-        raise NotFound(
-            f"no item {join_names([f'#{one}' for one in ids])}", "a search shows ids",
-            parameter="ids", value=",".join(map(str, ids)),
-        )  # fmt: skip
+        raise missing_items(ids)
     if request.order != "given":
         found.sort(key=lambda item: (item.epoch, item.id), reverse=request.order == "date_desc")
     if request.format == "full":

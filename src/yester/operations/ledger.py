@@ -10,8 +10,7 @@ from msgspec import Meta, Struct
 
 from yester import model
 from yester.context.lines import ESTIMATE_NOTE
-from yester.errors import NotFound
-from yester.memory import Memory, join_names
+from yester.memory import Memory, missing_items
 from yester.model import Filters, Injection, Item, Paging, Session, UseCounts
 from yester.operations import fields
 from yester.operations.answer import make_answer
@@ -203,11 +202,8 @@ def record_feedback(memory: Memory, ids: Sequence[int], what: str) -> None:
     """What the user says of items, or takes back: by `undo` his own word, by `reset` all that came
     of them. With what="" it only makes sure that they are there."""
     known = {item.id for item in memory.reading.get(ids)}
-    if missing := [f"#{id_}" for id_ in ids if id_ not in known]:
-        raise NotFound(
-            f"no item {join_names(missing)}", "a search shows ids",
-            parameter="ids", value=",".join(missing),
-        )  # fmt: skip
+    if missing := [id_ for id_ in ids if id_ not in known]:
+        raise missing_items(missing)
     if not what:
         return
     with memory.store.transaction("ledger"):

@@ -34,14 +34,6 @@ MOST_MISSED = 2_000  # rows told at once
 _CURSOR = re.compile(r"[0-9]{1,15}-[0-9]{1,15}(?:-[0-9]{1,15})?", re.ASCII)
 
 
-class MemoryWritten(msgspec.Struct, kw_only=True):
-    """A memory was written, and what it is by now."""
-
-    id: int
-    status: str
-    version: int
-
-
 class Told(NamedTuple):
     """An event as it is sent, and the place a client is at behind it."""
 
@@ -69,7 +61,7 @@ def make_events(store: Store, lines: Sequence[FeedLine]) -> list[Told]:
     found = []
     for cursor, row in lines:
         if isinstance(row, MemoryChange):
-            memory = MemoryWritten(id=row.item, status=row.status, version=row.version)
+            memory = {"id": row.item, "status": row.status, "version": row.version}
             found.append(encode_event("memory", cursor, memory))
         else:
             name = "item" if isinstance(row, Item) else "injection"
