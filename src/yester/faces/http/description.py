@@ -215,23 +215,17 @@ def make_manual(base: str) -> Manual:
 
 
 def _explain_endpoint(one: Endpoint, base: str) -> Operation:
-    shared, also = set[str](), []
-    for kind, name, known in (
-        (SearchRequest, "search", SEARCH),
-        (FilteredRequest, "filters", SHARED),
-    ):
-        if issubclass(one.request, kind):
-            shared |= known
-            also.append(name)
+    families = (("search", SearchRequest, SEARCH), ("filters", FilteredRequest, SHARED))
+    shared = {name: known for name, kind, known in families if issubclass(one.request, kind)}
     return Operation(
         endpoint=f"{one.method} {one.path}",
         does=one.does,
         parameters={
-            n: _explain_parameter(p)
-            for n, p in one.other_parameters.items()
-            if p.attribute not in shared
+            name: _explain_parameter(p)
+            for name, p in one.other_parameters.items()
+            if not any(p.attribute in known for known in shared.values())
         },
-        also=" and ".join(also),
+        also=" and ".join(shared),
         example=_curl_command(one, base),
     )
 
