@@ -99,10 +99,6 @@ class Guard:
         self.last = time.monotonic()  # when something was last asked
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            if scope["type"] == "websocket":
-                await send({"type": "websocket.close", "code": 1008})
-            return
         self.last = time.monotonic()
         started = False
 
