@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
 from yester.context.lines import item_icon
-from yester.memories import categories
 from yester.memories.categories import CATEGORIES, category_of
 from yester.memories.lifecycle import STEPS, find_undoable, successor_id
 from yester.memory import Memory as OpenedMemory
@@ -123,26 +122,26 @@ def list_actions(store: Store, memo: Memo, origin: str) -> list[Action]:
 def list_fields(memo: Memo) -> list[Field]:
     """What of a memory can be edited, as a form shows it."""
     category = category_of(memo.item.type)
-    return [
-        _own_field("title", "text", required=True),
-        *(_content_field(category, one) for one in category.fields if one.kind in _KINDS),
-        _own_field("tags", "list"),
-        _own_field("confidence", "number"),
-    ]
+    content = [
+        _form_field(
+            one.name, "long" if one.name == category.text else _KINDS[one.kind], "content",
+            required=one.required, choices=("true", "false") if one.kind == "flag" else one.choices,
+        )
+        for one in category.fields
+        if one.kind in _KINDS
+    ]  # fmt: skip
+    own = _form_field("tags", "list"), _form_field("confidence", "number")
+    return [_form_field("title", "text", required=True), *content, *own]
 
 
-def _own_field(name: str, kind: FormKind, required: bool = False) -> Field:
+def _form_field(
+    name: str,
+    kind: FormKind,
+    part: Literal["memory", "content"] = "memory",
+    required: bool = False,
+    choices: Sequence[str] = (),
+) -> Field:
+    label = name.replace("_", " ").capitalize()
     return Field(
-        name=name, label=name.capitalize(), kind=kind, choices=[], required=required, part="memory"
-    )
-
-
-def _content_field(category: categories.Category, one: categories.Field) -> Field:
-    return Field(
-        name=one.name,
-        label=one.name.replace("_", " ").capitalize(),
-        kind="long" if one.name == category.text else _KINDS[one.kind],
-        choices=["true", "false"] if one.kind == "flag" else list(one.choices),
-        required=one.required,
-        part="content",
+        name=name, label=label, kind=kind, choices=[*choices], required=required, part=part
     )

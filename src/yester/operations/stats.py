@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from yester.context.lines import ESTIMATE_NOTE
 from yester.llm import budget
@@ -17,7 +16,7 @@ from yester.memory import Memory
 from yester.operations.answer import make_answer
 from yester.operations.fields import about
 from yester.operations.request import NoRequest, Request
-from yester.redact import redact, redact_value
+from yester.redact import redact
 from yester.store import figures
 
 _COUNTED = 5.0  # seconds for which counts are kept: counting everything reads everything
@@ -64,18 +63,18 @@ class Stats(Struct, kw_only=True):
 def count_contents(memory: Memory, request: StatsRequest) -> Stats:
     """What the memory holds, what was shown."""
     store = memory.reading
-    counts = asdict(memory.cached("counts", _COUNTED, lambda: figures.content_counts(store)))
+    counts = memory.cached("counts", _COUNTED, lambda: figures.content_counts(store))
     since = day_of(memory.now) - (request.days - 1) * DAY
-    return Stats(
+    return make_answer(
+        Stats,
+        counts,
         days=request.days,
-        transcripts=counts.pop("sources"),
-        vectors=Waiting(done=counts.pop("vectors"), waiting=counts.pop("unembedded")),
-        skipped=redact_value(counts.pop("skipped")),
+        transcripts=counts.sources,
+        vectors=Waiting(done=counts.vectors, waiting=counts.unembedded),
         lag_ms=figures.middle_lag(store, _LAGS),
         distilled=figures.distilled_totals(store),
         shown=figures.shown_totals(store, since),
         note=ESTIMATE_NOTE,
-        **counts,
     )
 
 

@@ -22,7 +22,7 @@ from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
 from yester import __version__
-from yester.errors import ConfigError, NotYours, UsageError
+from yester.errors import NotYours, UsageError
 from yester.faces.http.description import make_document, make_manual
 from yester.faces.http.guard import Failed, Guard, Slowdown, read_method
 from yester.faces.http.login import BEARER_SECONDS, PROGRAM, USER, Keys, is_another_user, take_code
@@ -78,14 +78,14 @@ def _answer_request(memory: Memory, endpoint: Endpoint, request: Any, origin: st
     except UsageError as error:
         if not endpoint.conflict:
             raise
-        config = isinstance(error, ConfigError)
-        fix = "correct config.toml with an editor" if config else error.fix or endpoint.conflict
+        fix = error.fix or endpoint.conflict
         raise Refusal(409, error.what, fix, parameter=error.parameter) from None
     return answer.encode() if isinstance(answer, str) else msgspec.json.encode(answer)
 
 
 class App:
-    """The ASGI application. `close` it in the loop, `end` it when the loop is over."""
+    """What answers; `guard` is the ASGI application. `close` it in the loop, `end` it when the loop
+    is over."""
 
     def __init__(
         self,
@@ -117,9 +117,6 @@ class App:
         unlocked = {(one.method, one.path) for one in ENDPOINTS if one.open}
         unlocked |= {("GET", name) for name in self._files}
         self.guard = Guard(self._answer, port, keys, unlocked, failed, self._slowdown)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.guard(scope, receive, send)
 
     def rest(self) -> None:
         self._memory.rest(time.monotonic())
