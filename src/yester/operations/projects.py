@@ -8,9 +8,10 @@ one that stays; their own keys stand in config.toml and lead there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from msgspec import Struct, field
 
@@ -29,7 +30,6 @@ from yester.redact import redact
 from yester.store.contract import Store
 from yester.store.figures import project_parts
 
-R = TypeVar("R")
 _RESERVED = (GLOBAL.name, EXCLUDED.name)
 
 
@@ -167,12 +167,9 @@ def undo_join(home: Path, store: Store, wanted: str, now: int) -> tuple[Place, i
     join = found[0]
     path = join.root or join.key.removeprefix("dir:")
     into = named_project(_free_name(store, join), path)
-
-    def move_items() -> int:
-        return store.part_project(join, into, now)
-
-    with config.one_at_a_time:
-        return into, _change_names(home, store, {path: into.name}, move_items)
+    with _change_names(home, store, {path: into.name}):
+        moved = store.part_project(join, into, now)
+    return into, moved
 
 
 def _free_name(store: Store, join: Join) -> str:
@@ -185,30 +182,24 @@ def _free_name(store: Store, join: Join) -> str:
 
 
 def _move_items(memory: Memory, projects: list[Place], into: Place) -> None:
-    store = memory.store
-
-    def move_items() -> None:
+    overrides = config.load_config(memory.home, {}).projects
+    names = lines_for(overrides, projects, into.name)
+    with _change_names(memory.home, memory.store, names):
         for project in projects:
-            store.merge_project(project.key, into)
-
-    with config.one_at_a_time:
-        overrides = config.load_config(memory.home, {}).projects
-        names = lines_for(overrides, projects, into.name)
-        _change_names(memory.home, store, names, move_items)
+            memory.store.merge_project(project.key, into)
     memory.reload_config()
 
 
-def _change_names(
-    home: Path, store: Store, names: Mapping[str, str | None], move: Callable[[], R]
-) -> R:
-    """The file is replaced just before the store commits: both, or neither."""
+@contextmanager
+def _change_names(home: Path, store: Store, names: Mapping[str, str | None]) -> Iterator[None]:
+    """Items are moved inside. The file is replaced just before the store commits: both, or
+    neither."""
     path = config.config_file(home)
     before = config.read_config_text(path)
     try:
         with store.transaction("places"):
-            moved = move()
+            yield
             config.change_config(home, names, "projects")
-            return moved
     except BaseException:
         if config.read_config_text(path) != before:
             config.write_config_text(path, before)

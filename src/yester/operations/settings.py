@@ -94,7 +94,6 @@ def change_settings(memory: Memory, request: Request) -> Settings:
         name: value for name, value in msgspec.structs.asdict(request).items() if value is not UNSET
     }
     if values:
-        with config.one_at_a_time:
-            config.change_config(memory.home, values)
+        config.change_config(memory.home, values)
     memory.reload_config()
     return list_settings(memory, NoRequest())

@@ -102,8 +102,8 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app.guard, http=Protocol, ws="none", lifespan="off", loop="asyncio",
-                log_config=None, log_level="critical", access_log=False, proxy_headers=False, server_header=False,
-                timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=2,
+                log_config=None, log_level="critical", access_log=False, proxy_headers=False,
+                server_header=False, timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=2,
                 limit_concurrency=_MOST_CONNECTIONS, callback_notify=self._look_after,
                 timeout_notify=_CHECKED, h11_max_incomplete_event_size=16 * 1024,
             )
