@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.faces.mcp.calls import answer_call, open_for_tools
+from yester.faces.mcp.calls import ToolMemory, open_for_tools
 from yester.faces.mcp.server import HANDSHAKE, MODERN, Server, load_tools, read_lines
 
 META = "io.modelcontextprotocol/"
@@ -21,7 +21,7 @@ EXACT = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 TOOLS = load_tools()
 
 
-def fail_call(*_: Any) -> tuple[str, bool]:
+def fail_to_open() -> Any:
     raise ZeroDivisionError("stored words")
 
 
@@ -29,10 +29,12 @@ def fail_call(*_: Any) -> tuple[str, bool]:
 def ask(tmp_path):
     """What the server sends for some lines; without a store, a worker or a process."""
 
-    def ask(*sent: Any, call=answer_call) -> list[Any]:
+    def open_memory() -> ToolMemory:
+        return open_for_tools(str(tmp_path / "home"), str(tmp_path), {}, lambda *_: None)
+
+    def ask(*sent: Any, open_memory=open_memory) -> list[Any]:
         answers: list[Any] = []
-        memory = open_for_tools(str(tmp_path / "home"), str(tmp_path), {}, lambda *_: None)
-        server = Server(TOOLS, lambda: memory, answers.append, call)
+        server = Server(TOOLS, open_memory, answers.append)
         for one in sent:
             server.take_line(one if isinstance(one, bytes | None) else json.dumps(one).encode())
         server.close()
@@ -168,7 +170,7 @@ def test_what_cannot_be_answered_gets_the_error_of_the_protocol(ask, line, expec
     ids=str,
 )
 def test_notifications_and_answers_get_no_answer(ask, message):
-    assert ask(message, call=fail_call) == []
+    assert ask(message, open_memory=fail_to_open) == []
 
 
 def test_blank_lines_are_passed_over(ask):
@@ -178,7 +180,7 @@ def test_blank_lines_are_passed_over(ask):
 @pytest.mark.requirement("DEL-06")
 def test_a_failure_nobody_expected_is_an_internal_error_and_not_the_end(ask, capsys):
     call = {**EXACT, "method": "tools/call", "params": {"name": "search"}}
-    failed, again = ask(call, call | {"id": 2}, call=fail_call)
+    failed, again = ask(call, call | {"id": 2}, open_memory=fail_to_open)
     assert code(failed) == code(again) == -32603
     assert "ZeroDivisionError" in failed["error"]["message"]
     assert "stored words" not in json.dumps(failed), "what is stored goes out by tools alone"

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     Id = int | str
     Message = dict[str, Any]
     OpenMemory = Callable[[], ToolMemory]
-    # A tool, the memory and arguments → a text for a model, and whether it tells of an error.
-    AnswerCall = Callable[[Message, OpenMemory, Mapping[str, Any]], tuple[str, bool]]
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = ("2026-07-28",)
@@ -149,14 +147,6 @@ def read_lines(source: BinaryIO, longest: int = _LONGEST) -> Iterator[bytes | No
         yield None
 
 
-def _answer_call(
-    tool: Message, open_memory: OpenMemory, arguments: Mapping[str, Any]
-) -> tuple[str, bool]:
-    from yester.faces.mcp.calls import answer_call
-
-    return answer_call(tool, open_memory, arguments)
-
-
 class Server:
     """Takes lines, sends messages; `close` it at the end. `open_memory` is called with the first
     tool."""
@@ -166,10 +156,8 @@ class Server:
         tools: Mapping[str, Message],
         open_memory: OpenMemory,
         send: Callable[[Any], None],
-        answer_call: AnswerCall = _answer_call,
     ) -> None:
         self._tools, self._open_memory, self._send = tools, open_memory, send
-        self._answer_call = answer_call
         self._memory: ToolMemory | None = None
 
     def take_line(self, line: bytes | None) -> None:
@@ -251,7 +239,9 @@ class Server:
             raise RpcError(BAD_PARAMS, f"no tool {name!r:.100}; there is {', '.join(self._tools)}")
         if arguments is not None and not isinstance(arguments, dict):
             raise RpcError(BAD_PARAMS, f"arguments of {name} must be an object")
-        text, failed = self._answer_call(tool, self._opened_memory, arguments or {})
+        from yester.faces.mcp.calls import answer_call
+
+        text, failed = answer_call(tool, self._opened_memory, arguments or {})
         return {"content": [{"type": "text", "text": text}], "isError": failed}
 
     def _opened_memory(self) -> ToolMemory:
