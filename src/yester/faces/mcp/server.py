@@ -103,6 +103,7 @@ def serve_stdio(home: str | None) -> int:
             code = 130
         finally:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what follows is the end
+            signal.alarm(0)
     except _Left:
         pass
     server.close()
