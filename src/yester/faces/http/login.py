@@ -22,6 +22,7 @@ import hmac
 import os
 import secrets
 import stat
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -115,18 +116,20 @@ def _hash_code(code: str) -> str:
 
 
 class Keys:
-    """What opens the door: the token, and the bearers given out. For the thread of the loop."""
+    """What opens the door: the token, and the bearers given out."""
 
     def __init__(self, token: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._token = token.encode()
         self._clock = clock
+        self._lock = threading.Lock()
         self._bearers: dict[bytes, tuple[float, str]] = {}  # hash → last used, origin
 
     def issue_bearer(self, origin: str = USER) -> str:
         bearer = secrets.token_urlsafe(_TOKEN_BYTES)
-        if len(self._bearers) >= _MOST_BEARERS:
-            del self._bearers[min(self._bearers, key=lambda one: self._bearers[one])]
-        self._bearers[_hash_bearer(bearer.encode())] = (self._clock(), origin)
+        with self._lock:
+            if len(self._bearers) >= _MOST_BEARERS:
+                del self._bearers[min(self._bearers, key=lambda one: self._bearers[one])]
+            self._bearers[_hash_bearer(bearer.encode())] = (self._clock(), origin)
         return bearer
 
     def find_origin(self, given: bytes) -> str:
@@ -134,11 +137,14 @@ class Keys:
         if hmac.compare_digest(given, self._token):
             return PROGRAM
         key = _hash_bearer(given)  # looked up by its hash, so that time tells nothing of it
-        used, origin = self._bearers.pop(key, (0.0, ""))
-        now = self._clock()
-        if not origin or now - used > BEARER_SECONDS:
-            return ""
-        self._bearers[key] = (now, origin)
+        with self._lock:
+            used, origin = self._bearers.get(key, (0.0, ""))
+            now = self._clock()
+            if origin and now - used > BEARER_SECONDS:
+                del self._bearers[key]
+                return ""
+            if origin:
+                self._bearers[key] = (now, origin)
         return origin
 
 
