@@ -55,7 +55,7 @@ def problem(api, path, status, **query):
         ("/api/context/preview", {"cwd": "relative"}, 400, "cwd", "relative", "absolute"),
         ("/api/items/99999", {}, 404, "id", "99999", "search"),
         ("/api/memories/99999", {}, 404, "id", "99999", "/api/memories"),
-        ("/api/memories/1", {}, 404, "id", "1", "/api/memories"),
+        ("/api/memories/1", {}, 404, "id", "1", "/api/items/1"),
         ("/api/sessions/nobody", {}, 404, "session", "nobody", "/api/sessions"),
         ("/api/search", {"project": "shpo"}, 404, "project", "shpo", "did you mean shop?"),
         ("/api/search", {"obs_type": "bugfixx"}, 404, "type", "bugfixx", "did you mean bugfix?"),

@@ -252,6 +252,11 @@ def show_memory(memory: Memory, request: ItemRequest) -> MemoryShown:
 def _find_memo(memory: Memory, id_: int) -> Memo:
     for memo in memory.reading.memos(ids=[id_]):
         return memo
+    for item in memory.reading.get([id_]):
+        raise NotFound(
+            f"item #{id_} is no memory but a {item.kind}", f"GET /api/items/{id_} shows it",
+            parameter="id", value=str(id_),
+        )  # fmt: skip
     raise NotFound(
         f"no memory #{id_}", "GET /api/memories?status=all lists them",
         parameter="id", value=str(id_),

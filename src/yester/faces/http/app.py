@@ -35,6 +35,7 @@ T = TypeVar("T")
 FOLDER = Path(__file__).parent.parent / "viewer"
 MOST_STREAMS = 50
 _MOST_WAITING = 64
+_PATIENCE = 30.0  # seconds for an answer
 _TYPES = {".js": "text/javascript", ".mjs": "text/javascript", ".svg": "image/svg+xml",
           ".woff2": "font/woff2", ".map": "application/json"}  # fmt: skip
 
@@ -54,12 +55,21 @@ class MemoryThread:
                 503, "too much is being asked at once", fix="try again",
                 headers={"retry-after": "1"},
             )  # fmt: skip
+        loop = asyncio.get_running_loop()
         self._waiting += 1
+        future = loop.run_in_executor(self._executor, call, self._memory, *args)
+        future.add_done_callback(self._forget)
         try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._executor, call, self._memory, *args)
-        finally:
-            self._waiting -= 1
+            return await asyncio.wait_for(asyncio.shield(future), _PATIENCE)
+        except TimeoutError:
+            raise Refusal(
+                503, f"there was no answer within {_PATIENCE:g} seconds", fix="ask for less"
+            ) from None
+
+    def _forget(self, future: asyncio.Future[Any]) -> None:
+        self._waiting -= 1
+        if not future.cancelled():
+            future.exception()  # nobody may be waiting for it any more
 
     def close(self) -> None:
         self._executor.shutdown(wait=True, cancel_futures=True)

@@ -215,17 +215,23 @@ def make_manual(base: str) -> Manual:
 
 
 def _explain_endpoint(one: Endpoint, base: str) -> Operation:
-    families = (("search", SearchRequest, SEARCH), ("filters", FilteredRequest, SHARED))
-    shared = {name: known for name, kind, known in families if issubclass(one.request, kind)}
+    shared, also = set[str](), []
+    for kind, name, known in (
+        (SearchRequest, "search", SEARCH),
+        (FilteredRequest, "filters", SHARED),
+    ):
+        if issubclass(one.request, kind):
+            shared |= known
+            also.append(name)
     return Operation(
         endpoint=f"{one.method} {one.path}",
         does=one.does,
         parameters={
-            name: _explain_parameter(p)
-            for name, p in one.other_parameters.items()
-            if not any(p.attribute in known for known in shared.values())
+            n: _explain_parameter(p)
+            for n, p in one.other_parameters.items()
+            if p.attribute not in shared
         },
-        also=" and ".join(shared),
+        also=" and ".join(also),
         example=_curl_command(one, base),
     )
 
