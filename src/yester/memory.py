@@ -10,6 +10,7 @@ this module, and must not wait.
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar, cast
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _GIT_PATIENCE = 0.15  # seconds; what git tells later is left out
+_TURN = 0.25  # seconds to wait while another thread asks the worker
 _RESTING = 300.0  # seconds without a question, after which our own model is let go
 _LISTED_NAMES = 8  # in a message
 _LONGEST_REQUEST = 16_000  # characters of a question to the worker
@@ -67,8 +69,23 @@ def ask_recall(home: Path, asked: Asked, root: str) -> Answer | None:
         return None
 
 
+class _Shared:
+    """What the memories of several threads have in common."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.environ = dict(environ)
+        self.opened = False  # there is a store, or was one
+        self.worker_turn = threading.Lock()
+        self.loading = threading.Lock()
+        self.model: tuple[object, Embedder | None] | None = None
+        self.model_used = 0.0
+        self.config: Config | None = None
+        self.config_stamp = -1
+        self.values: dict[str, tuple[float, object]] = {}
+
+
 class Memory:
-    """For one thread at a time. Close it, or use `with`.
+    """One thread only; `for_thread` gives another thread its own. Close it, or use `with`.
 
     `cwd` is the folder in which questions are asked; "" where that is nowhere (HTTP, Python). `who`
     and `origin` stand in the history of what is written: a face, and the user or a program. Without
@@ -88,21 +105,23 @@ class Memory:
         recreates: bool = True,
     ) -> None:
         self.home = home
-        self.environ = dict(environ)
+        self.environ = environ
         self.cwd = cwd
         self.who, self.origin = who, origin
         self._question = ask_worker
         self._recreates = recreates
-        self._opened = self.exists()  # there is a store, or was one
+        self._shared = _Shared(environ)
+        self._shared.opened = self.exists()
         self._store: Store | None = None
         self._empty: tuple[Store, TemporaryDirectory[str]] | None = None
-        self._config: Config | None = None
-        self._config_stamp = -1
-        self._values: dict[str, tuple[float, object]] = {}  # see `cached`
         self._git_facts: GitFacts | None = None
         self._own_model: tuple[Embedder | None, ...] = ()
-        self._model: tuple[object, Embedder | None] | None = None  # by the settings it is for
-        self._model_used = 0.0
+
+    def for_thread(self) -> Self:
+        """Another memory of the same home: its own store, the same settings and model."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, _store=None, _empty=None, _git_facts=None)
+        return other
 
     def __enter__(self) -> Self:
         return self
@@ -123,10 +142,11 @@ class Memory:
     def rest(self, now: float | None = None) -> bool:
         """Let go of what is large, if it was not used lately; without `now`, in any case. Was there
         anything?"""
-        if now is not None and now - self._model_used <= _RESTING:
+        shared = self._shared
+        if now is not None and now - shared.model_used <= _RESTING:
             return False
-        held = self._model is not None or self._git_facts is not None
-        self._model = self._git_facts = None
+        held = shared.model is not None or self._git_facts is not None
+        shared.model = self._git_facts = None
         return held
 
     # --- settings -------------------------------------------------------------------------------
@@ -138,32 +158,33 @@ class Memory:
     @property
     def config(self) -> Config:
         """As it is now; while the file is wrong or half saved, as it was."""
+        shared = self._shared
         try:
             stamp = (self.home / "config.toml").stat().st_mtime_ns
         except OSError:
             stamp = 0
-        if stamp != self._config_stamp:
+        if stamp != shared.config_stamp:
             try:
-                self._config = load_config(self.home, self.environ)
-                self._config_stamp = stamp
+                shared.config = load_config(self.home, shared.environ)
+                shared.config_stamp = stamp
             except ConfigError:
-                if self._config is None:
+                if shared.config is None:
                     raise
-        assert self._config
-        return self._config
+        assert shared.config
+        return shared.config
 
     def reload_config(self) -> Config:
         """After a change that the time of the file may not show."""
-        self._config_stamp = -1
+        self._shared.config_stamp = -1
         return self.config
 
     def cached(self, name: str, seconds: float, compute: Callable[[], T]) -> T:
         """A value that may be so many seconds old."""
-        computed, value = self._values.get(name, (0.0, None))
+        computed, value = self._shared.values.get(name, (0.0, None))
         now = time.monotonic()
         if value is None or now - computed > seconds:
             value = compute()
-            self._values[name] = (now, value)
+            self._shared.values[name] = (now, value)
         return cast(T, value)
 
     def by(self, why: str = "") -> Author:
@@ -186,7 +207,7 @@ class Memory:
     @property
     def lost(self) -> bool:
         """Was there a store that is there no more?"""
-        return self._opened and not self.exists()
+        return self._shared.opened and not self.exists()
 
     @property
     def store(self) -> Store:
@@ -201,7 +222,7 @@ class Memory:
         from yester.operate.backups import open_safely
 
         self._store = open_safely(self.home, self.config, self.now)
-        self._opened = True
+        self._shared.opened = True
         return self._store
 
     @property
@@ -299,16 +320,17 @@ class Memory:
         """A model of our own, loaded when first wanted; None: search goes by words alone."""
         if self._own_model:
             return self._own_model[0]
-        config = self.config
+        config, shared = self.config, self._shared
         if config["embedder"] == "none":
             return None
         from yester.text.embed import open_embedder
 
         chosen = [value for name, value in config.values.items() if name.startswith("embed")]
-        self._model_used = time.monotonic()
-        if self._model is None or self._model[0] != chosen:
-            self._model = (chosen, open_embedder(config.values, self.home))
-        return self._model[1]
+        with shared.loading:
+            shared.model_used = time.monotonic()
+            if shared.model is None or shared.model[0] != chosen:
+                shared.model = (chosen, open_embedder(config.values, self.home))
+            return shared.model[1]
 
     @embedder.setter
     def embedder(self, model: Embedder | None) -> None:
@@ -376,11 +398,18 @@ class Memory:
         return self.config["embedder"] != "none" and has_vectors(self.reading)
 
     def _ask_worker(self, asked: Asked, root: str) -> Answer | None:
+        """One question at a time, so that hooks never wait behind more than one."""
         if self._question is None or not asked.query or self.config["embedder"] == "none":
             return None
         if self._store is not None and not self._compares_vectors():
             return None  # the store is open, and there is nothing the worker could do better
-        return self._question(self.home, asked, root)
+        shared = self._shared
+        if not shared.worker_turn.acquire(timeout=_TURN if shared.model is None else 0.0):
+            return None
+        try:
+            return self._question(self.home, asked, root)
+        finally:
+            shared.worker_turn.release()
 
     def judge_staleness(self, root: str) -> Callable[[Sequence[Work]], Mapping[int, Staleness]]:
         """What says which items are about files that have changed since, in a project's folder."""

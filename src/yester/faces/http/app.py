@@ -1,5 +1,5 @@
-"""All of it together: the endpoints of the table, the thread they run in, the files of the viewer,
-and the guard.
+"""All of it together: the endpoints of the table, the pool of threads they run in, the files of the
+viewer, and the guard.
 
 The files go by a table made once: a name that is not in it does not exist, so no path can lead
 anywhere else.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import mimetypes
+import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -34,19 +35,21 @@ from yester.memory import Memory
 T = TypeVar("T")
 FOLDER = Path(__file__).parent.parent / "viewer"
 MOST_STREAMS = 50
+_THREADS = 2  # one more than computes at a time: what waits or takes long holds nobody up
 _MOST_WAITING = 64
 _PATIENCE = 30.0  # seconds for an answer
 _TYPES = {".js": "text/javascript", ".mjs": "text/javascript", ".svg": "image/svg+xml",
           ".woff2": "font/woff2", ".map": "application/json"}  # fmt: skip
 
 
-class MemoryThread:
-    """A thread that works with a memory, one call after the other; the loop itself never touches a
-    database."""
+class Pool:
+    """Threads with a store of their own each; the loop itself never touches a database."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, threads: int) -> None:
         self._memory = memory
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="answer")
+        self._own = threading.local()
+        self._made: list[Memory] = []
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="answer")
         self._waiting = 0
 
     async def run(self, call: Callable[..., T], *args: Any) -> T:
@@ -57,7 +60,7 @@ class MemoryThread:
             )  # fmt: skip
         loop = asyncio.get_running_loop()
         self._waiting += 1
-        future = loop.run_in_executor(self._executor, call, self._memory, *args)
+        future = loop.run_in_executor(self._executor, self._call_here, call, *args)
         future.add_done_callback(self._forget)
         try:
             return await asyncio.wait_for(asyncio.shield(future), _PATIENCE)
@@ -71,13 +74,21 @@ class MemoryThread:
         if not future.cancelled():
             future.exception()  # nobody may be waiting for it any more
 
+    def _call_here(self, call: Callable[..., T], *args: Any) -> T:
+        memory = getattr(self._own, "memory", None)
+        if memory is None:
+            memory = self._own.memory = self._memory.for_thread()
+            self._made.append(memory)
+        return call(memory, *args)
+
     def close(self) -> None:
         self._executor.shutdown(wait=True, cancel_futures=True)
-        self._memory.close()
+        for memory in self._made:
+            memory.close()
 
 
 def _answer_request(memory: Memory, endpoint: Endpoint, request: Any, origin: str) -> bytes:
-    """In the thread: encoding a large answer takes a while, too."""
+    """In the pool: encoding a large answer takes a while, too."""
     assert endpoint.operation is not None
     memory.origin = origin
     memory.who = "viewer" if origin == USER else "http"
@@ -109,10 +120,8 @@ class App:
     ) -> None:
         self._memory, self._keys = memory, keys
         self._slowdown = slowdown or Slowdown()
-        self._thread = MemoryThread(memory)
-        # The stream goes on while an answer takes long.
-        self._stream_thread = MemoryThread(Memory(memory.home, memory.environ, recreates=False))
-        self.stream = Stream(self._stream_thread.run, failed)
+        self._pool, self._stream_pool = Pool(memory, _THREADS), Pool(memory, 1)
+        self.stream = Stream(self._stream_pool.run, failed)
         self._files = load_files(folder)
         constants = {
             "/health": Health(status="ok", version=__version__),
@@ -143,8 +152,8 @@ class App:
         self.stream.close()
 
     def end(self) -> None:
-        self._thread.close()
-        self._stream_thread.close()
+        self._pool.close()
+        self._stream_pool.close()
 
     # --- answers ----------------------------------------------------------------------------------
 
@@ -180,7 +189,7 @@ class App:
             body = await self._log_in(scope, request)
         else:
             origin = scope.get("yester.origin", PROGRAM)
-            body = await self._thread.run(_answer_request, endpoint, request, origin)
+            body = await self._pool.run(_answer_request, endpoint, request, origin)
         return Response(body, media_type=endpoint.content)
 
     async def _log_in(self, scope: Scope, request: Login) -> bytes:
