@@ -263,8 +263,10 @@ def test_a_head_without_end_is_not_kept(api):
 
 
 @each("data", [b"\x16\x03\x01\x02\x00", b"GET\r\n\r\n"])
-def test_what_is_not_http_is_refused_and_dropped(api, data):
-    assert api.raw(data).startswith(b"HTTP/1.1 400")
+def test_what_is_not_http_gets_a_problem_and_is_dropped(api, data):
+    said = api.raw(data)
+    assert said.startswith(b"HTTP/1.1 400")
+    assert b"application/problem+json" in said
 
 
 def test_a_websocket_is_not_opened(api):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import mimetypes
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -19,7 +20,6 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.datastructures import Headers
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
 from yester import __version__
@@ -132,7 +132,7 @@ class App:
         by_path: dict[str, dict[str, Endpoint]] = {}
         for one in ENDPOINTS:
             by_path.setdefault(one.path, {})[one.method] = one
-        self._endpoints = [(compile_path(path)[0], by_path[path]) for path in by_path]
+        self._endpoints = [(_path_pattern(path), by_path[path]) for path in by_path]
         unlocked = {(one.method, one.path) for one in ENDPOINTS if one.open}
         unlocked |= {("GET", name) for name in self._files}
         self.guard = Guard(self._answer, port, keys, unlocked, failed, self._slowdown)
@@ -231,6 +231,13 @@ class App:
         if read_method(scope) != "GET":
             raise Refusal(405, "a file can only be read", fix="use GET", headers={"allow": "GET"})
         return file
+
+
+def _path_pattern(path: str) -> re.Pattern[str]:
+    """`/api/items/{id}` → a pattern with a group for each name."""
+    parts = re.split(r"\{(\w+)\}", path)
+    names = (f"(?P<{part}>[^/]+)" if at % 2 else re.escape(part) for at, part in enumerate(parts))
+    return re.compile("".join(names))
 
 
 def load_files(folder: Path = FOLDER) -> dict[str, Response]:

@@ -16,7 +16,6 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from yester.errors import YesterError
@@ -26,6 +25,7 @@ from yester.faces.http.request import Refusal, make_problem_response
 Failed = Callable[[str, BaseException], None]
 LARGEST_BODY = 256 * 1024
 _BODY_SECONDS = 10.0
+_MOST_OPEN = 200  # requests that are being answered; streams are counted apart
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 _PAGE = (
@@ -96,6 +96,7 @@ class Guard:
         self._origins = frozenset(f"http://{host}" for host in self._hosts)
         self._unlocked = frozenset(unlocked)
         self._slowdown = slowdown
+        self._open = 0
         self.last = time.monotonic()  # when something was last asked
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,23 +110,32 @@ class Guard:
                 message["headers"] = [*message.get("headers", ()), *_policy_headers(message)]
             await send(message)
 
+        counted = scope["path"] != "/stream"
+        self._open += counted
         try:
             await self._check_request(scope, receive, send_guarded)
         except YesterError as error:
             if not started:
                 await make_problem_response(error)(scope, receive, send_guarded)
-        except ClientDisconnect:
-            return
+        except (asyncio.CancelledError, _GoneError):
+            raise
         except Exception as error:  # noqa: BLE001 -- whatever it is, no traceback leaves the house
             self._failed(f"answering {scope['method']}", error)
             if not started:
                 failed = Refusal(500, "yester failed; its log says where", "see logs/serve.log")
                 await make_problem_response(failed)(scope, receive, send_guarded)
+        finally:
+            self._open -= counted
 
     async def _check_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         self._check_host(headers.getlist("host"))
         self._check_origin(scope, headers)
+        if self._open > _MOST_OPEN:
+            raise Refusal(
+                503, "too much is being asked at once", fix="try again",
+                headers={"retry-after": "1"},
+            )  # fmt: skip
         if (read_method(scope), scope["path"]) not in self._unlocked:
             scope["yester.origin"] = await self._check_token(headers.getlist("authorization"))
         scope["yester.body"] = await _read_body(scope, headers, receive)
@@ -173,6 +183,10 @@ class Guard:
         )  # fmt: skip
 
 
+class _GoneError(Exception):
+    """The client has left while it was still sending."""
+
+
 def read_method(scope: Scope) -> str:
     """What is asked for without a body is asked for all the same."""
     return "GET" if scope["method"] == "HEAD" else str(scope["method"])
@@ -198,16 +212,20 @@ async def _read_body(scope: Scope, headers: Headers, receive: Receive) -> bytes:
     body = bytearray()
     try:
         async with asyncio.timeout(_BODY_SECONDS):
-            async for part in Request(scope, receive).stream():
-                body += part
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise _GoneError
+                body += message.get("body", b"")
                 if len(body) > LARGEST_BODY:
                     raise too_large
+                if not message.get("more_body"):
+                    return bytes(body)
     except TimeoutError:
         raise Refusal(
             408, f"the body did not come within {_BODY_SECONDS:g} seconds", fix="send it faster",
             headers={"connection": "close"},
         ) from None  # fmt: skip
-    return bytes(body)
 
 
 def _policy_headers(message: Message) -> list[tuple[bytes, bytes]]:

@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import h11
+import msgspec
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from yester.errors import UsageError, YesterError
 from yester.faces.http.app import App
 from yester.faces.http.login import read_port
+from yester.faces.http.request import CONTENT_TYPE, Refusal, make_problem
 from yester.files import replace_file
 
 ADDRESS = "127.0.0.1"
@@ -30,7 +32,7 @@ _TRIED = 20  # ports behind the one that is wanted
 _HEAD_SECONDS = 10.0  # from the first byte of a request to the last of its head
 _STALLED_SECONDS = 30.0  # an answer that nobody takes
 _KEEP_ALIVE = 30
-_MOST_CONNECTIONS = 300
+_MOST_CONNECTIONS = 1_000
 _CHECKED = 30  # seconds between looks at whether anybody is there
 
 
@@ -59,40 +61,58 @@ class Protocol(H11Protocol):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._deadlines: dict[str, asyncio.TimerHandle] = {}
+        self._head: asyncio.TimerHandle | None = None
+        self._stalled: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._set_deadline("head", _HEAD_SECONDS)
+        self._head = self.loop.call_later(_HEAD_SECONDS, transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        for what in list(self._deadlines):
-            self._clear_deadline(what)
+        self._head_is_there()
+        self._answer_is_taken()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
-            self._clear_deadline("head")
-        elif not self.transport.is_closing():
-            self._set_deadline("head", _HEAD_SECONDS)
+            self._head_is_there()
+        elif self._head is None and not self.transport.is_closing():
+            self._head = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._set_deadline("answer", _STALLED_SECONDS)
+        if self._stalled is None:
+            self._stalled = self.loop.call_later(_STALLED_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        self._clear_deadline("answer")
+        self._answer_is_taken()
         super().resume_writing()
 
-    def _set_deadline(self, what: str, seconds: float) -> None:
-        """By which something has come or gone; one that is set already stays."""
-        if what not in self._deadlines:
-            self._deadlines[what] = self.loop.call_later(seconds, self.transport.abort)
+    def _head_is_there(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
 
-    def _clear_deadline(self, what: str) -> None:
-        if what in self._deadlines:
-            self._deadlines.pop(what).cancel()
+    def _answer_is_taken(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+    def send_400_response(self, msg: str) -> None:
+        problem, _ = make_problem(Refusal(400, msg, "send HTTP/1.1"))
+        body = msgspec.json.encode(problem)
+        for event in (
+            h11.Response(
+                status_code=400,
+                headers=[("content-type", CONTENT_TYPE), ("connection", "close")],
+            ),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ):
+            with suppress(h11.LocalProtocolError):  # an answer is on its way already
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
 
 class Server(uvicorn.Server):
