@@ -7,7 +7,6 @@ name a path, nor widen what is read: `env` marks those.
 
 from __future__ import annotations
 
-import threading
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -252,8 +251,6 @@ def _use_nearest(setting: Setting, value: Any, where: str, warnings: list[str]) 
 
 
 # --- changed for the user ------------------------------------------------------------------------
-
-one_at_a_time = threading.Lock()
 
 
 def config_file(home: Path) -> Path:

@@ -15,17 +15,17 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-from yester.errors import NotFound, StoreError, UsageError
-from yester.model import replace
+from yester.clock import DAY
+from yester.config import Config, load_config
+from yester.errors import ConfigError, NotFound, StoreError, UsageError
+from yester.model import Filters, Paging, Project, Session, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from tempfile import TemporaryDirectory
 
-    from yester.config import Config
     from yester.git import Signals
     from yester.memories.memory import Author
-    from yester.model import Filters, Project, Session
     from yester.recall.rank import Weights
     from yester.recall.recall import Answer, Asked
     from yester.recall.staleness import GitFacts, Staleness, Work
@@ -158,9 +158,6 @@ class Memory:
     @property
     def config(self) -> Config:
         """As it is now; while the file is wrong or half saved, as it was."""
-        from yester.config import load_config
-        from yester.errors import ConfigError
-
         shared = self._shared
         try:
             stamp = (self.home / "config.toml").stat().st_mtime_ns
@@ -259,8 +256,6 @@ class Memory:
 
     def find_session(self, text: str) -> Session:
         """By its number (12, S12), by its id or the beginning of it."""
-        from yester.model import Filters, Paging
-
         key = text.removeprefix("S")
         found = self.reading.sessions(Filters(session=key), Paging(20)) if key else []
         keys = list(dict.fromkeys(one.key for one in found))
@@ -284,7 +279,6 @@ class Memory:
         """For an empty answer: it may be a name nobody has, and then that is the answer."""
         from yester.agents.descriptors import AGENTS
         from yester.memories.categories import CATEGORIES
-        from yester.model import Filters, Paging
         from yester.recall.rank import IMPORTANCE
         from yester.store.figures import filter_facets
 
@@ -378,7 +372,6 @@ class Memory:
         """The worker's answer, else our own. It is ranked for the current project and the files at
         hand; without a current one for the project that is asked about."""
         from yester import git
-        from yester.clock import DAY
         from yester.recall.beginning import changed_files
 
         asked = replace(asked, window=self.config.number("recency_window_days") * DAY)
@@ -440,6 +433,11 @@ def quote_value(text: str, longest: int = 200) -> str:
 
     text = redact(text)
     return text if len(text) <= longest else text[:longest] + "…"
+
+
+def missing_items(ids: Sequence[int], parameter: str = "ids") -> NotFound:
+    named, value = join_names([f"#{one}" for one in ids]), ",".join(map(str, ids))
+    return NotFound(f"no item {named}", "a search shows ids", parameter=parameter, value=value)
 
 
 def join_names(names: Sequence[str], most: int = _LISTED_NAMES) -> str:

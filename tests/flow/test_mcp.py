@@ -146,26 +146,6 @@ def test_what_was_asked_before_the_end_of_input_is_answered(start, store):
 
 
 @pytest.mark.requirement("DEL-06")
-def test_a_running_call_can_be_cancelled_and_a_ping_does_not_wait_for_it(start, store):
-    """The worker is asked and does not answer before it is let."""
-    go_on = threading.Event()
-    with worker_that(made(store), lambda client: (go_on.wait(30), client.close())) as asked:
-        peer = start(YESTER_EMBEDDER="")
-        running = peer.send("tools/call", {"name": "search", "arguments": {"query": "redis"}})
-        until(lambda: asked)
-        assert peer.ask("ping")["result"] == {}
-        cancelled = {"requestId": running, "reason": "not wanted"}
-        peer.raw(json.dumps(
-            {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled}
-        ).encode())  # fmt: skip
-        assert peer.ask("ping")["result"] == {}
-        go_on.set()
-        assert "We dropped redis." in peer.call("search", query="redis dropped")
-    code, out, err = peer.end()
-    assert (code, out, err) == (0, b"", b""), "the cancelled call was never answered"
-
-
-@pytest.mark.requirement("DEL-06")
 def test_sigterm_ends_it_cleanly_while_a_call_runs(start, store):
     go_on = threading.Event()
     with worker_that(made(store), lambda client: (go_on.wait(30), client.close())) as asked:

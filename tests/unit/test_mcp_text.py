@@ -16,7 +16,6 @@ from yester.faces.mcp.text import (
     MOST,
     ROW,
     Page,
-    add_rows,
     cut_text,
     hit_row,
     item_heading,
@@ -135,13 +134,13 @@ def test_an_ordinary_row_costs_50_to_100_tokens_and_twenty_fit_an_answer():
     assert 50 <= most_tokens(shown) <= 100
     assert ROW <= 100
     page = Page("search", "head")
-    assert add_rows(page, [shown] * 20) == 0
+    assert page.add_rows([shown] * 20) == 20
 
 
 @given(st.lists(st.text(max_size=400), max_size=60), st.text(max_size=200))
 def test_an_answer_is_never_longer_than_its_budget(texts, note):
     page = Page(f"search {note}", "head")
-    left = add_rows(page, [hit_row(hit(text), ()) for text in texts])
+    left = len(texts) - page.add_rows([hit_row(hit(text), ()) for text in texts])
     foot = f"{left} more not shown: call search again with offset=12." if left else ""
     answer = page.finish_page(foot, "Whole: " + note * 50)
     assert most_tokens(answer) <= MOST

@@ -41,8 +41,10 @@ from yester.model import (
     Session,
     replace,
 )  # fmt: skip
+from yester.operations import fields
 from yester.operations.context import ContextRequest, build_context
-from yester.operations.request import Kind, Request, make_request
+from yester.operations.memories import find_place
+from yester.operations.request import Request, make_request
 from yester.operations.sessions import find_neighbours
 from yester.project import named_project
 from yester.recall.recall import Answer, Asked, make_hit
@@ -51,12 +53,6 @@ from yester.redact import change_texts
 from yester.store.contract import Store
 
 Time = float | int | datetime | str | None
-_NOBODY = Author("python", 0)
-
-# The class `Memories` has a method called list.
-_Memos = list[Memo]
-_Changes = list[Change]
-_Dues = list[lifecycle.Due]
 
 
 class Narrowing(TypedDict, total=False):
@@ -233,7 +229,7 @@ class OpenMemory(Memory):
     @cached_property
     def memories(self) -> Memories:
         """What was remembered: list, show, edit, retire, archive, restore, supersede, undo …"""
-        return Memories(self.store)
+        return Memories(self)
 
     def context(
         self,
@@ -292,7 +288,7 @@ class NewItem(Request, kw_only=True):
     """An item as a program gives it; `epoch` in seconds, `files` were read."""
 
     ref: str = ""
-    kind: Kind = "observation"
+    kind: fields.Kind = "observation"
     type: str = ""
     title: str = ""
     subtitle: str = ""
@@ -315,22 +311,13 @@ class NewItem(Request, kw_only=True):
     epoch: float | None = None
 
 
-def _has_form(values: Mapping[str, Any]) -> bool:
-    """Can all of its texts be written? Half a character cannot."""
-    try:
-        msgspec.json.encode(values)
-    except (UnicodeEncodeError, TypeError):
-        return False
-    return True
-
-
 def _make_item(
     given: Mapping[str, Any], projects: dict[str, Project], now: int
 ) -> tuple[Item, Project]:
     if not isinstance(given, Mapping):
         raise UsageError(f"an item is {given!r}, but must be a dict")
     meant = {name: value for name, value in given.items() if value not in (None, "")}
-    values = meant if _has_form(meant) else change_texts(meant, drop_surrogates)
+    values = change_texts(meant, drop_surrogates)
     try:
         new = msgspec.convert(values, NewItem)
     except msgspec.ValidationError:
@@ -354,8 +341,8 @@ class Memories:
     """Structured memories; every change goes into the history. A memory is named by its id or its
     slug; `by` says who changes it (default: the user)."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, memory: OpenMemory) -> None:
+        self._memory, self._store = memory, memory.store
 
     def list(
         self,
@@ -365,7 +352,7 @@ class Memories:
         status: str = "active",
         tags: Sequence[str] = (),
         limit: int = -1,
-    ) -> _Memos:
+    ) -> Sequence[Memo]:
         """Memories, the last changed first; `status` may be "all"."""
         filters = Filters(projects=(project,) if project else (), types=tuple(types))
         statuses = STATUSES if status == "all" else (status,)
@@ -378,19 +365,18 @@ class Memories:
         self,
         draft: Draft,
         project: str | None = None,
-        by: Author = _NOBODY,
+        by: Author | None = None,
         *,
         update: int = 0,
         supersedes: int = 0,
     ) -> Kept:
         """What `remember` does, with everything that came of it. Without a project it holds
         everywhere."""
-        where = GLOBAL if draft.scope == "global" or not project else self._find_project(project)
+        where = GLOBAL if draft.scope == "global" else self._find_place(project)
         if where is GLOBAL and not (draft.scope or draft.path):
             draft = replace(draft, scope="global")
-        return remember(
-            self._store, draft, where, _stamp_author(by), update=update, supersedes=supersedes
-        )
+        by = by or self._memory.by()
+        return remember(self._store, draft, where, by, update=update, supersedes=supersedes)
 
     def candidate(
         self,
@@ -400,43 +386,41 @@ class Memories:
         tags: Sequence[str] = (),
     ) -> Choice:
         """What would become of a text; nothing is written."""
-        where = self._find_project(project) if project else GLOBAL
-        return find_candidate(self._store, get_category(type), clean_text(text), where.key, tags)
+        category, where = get_category(type), self._find_place(project)
+        return find_candidate(self._store, category, clean_text(text), where.key, tags)
 
-    def edit(self, name: int | str, changes: Mapping[str, Any], by: Author = _NOBODY) -> Memo:
+    def edit(self, name: int | str, changes: Mapping[str, Any], by: Author | None = None) -> Memo:
         """Change title, tags, files, confidence, scope, path, type or fields of the content."""
-        id_ = self.get(name).item.id
-        return lifecycle.edit_memory(self._store, id_, changes, _stamp_author(by))
+        by = by or self._memory.by()
+        return lifecycle.edit_memory(self._store, self._find_id(name), changes, by)
 
-    def retire(self, name: int | str, by: Author = _NOBODY, *, force: bool = False) -> Memo:
+    def retire(self, name: int | str, by: Author | None = None, *, force: bool = False) -> Memo:
         return self._change_status(name, "retire", by, force)
 
-    def archive(self, name: int | str, by: Author = _NOBODY) -> Memo:
+    def archive(self, name: int | str, by: Author | None = None) -> Memo:
         return self._change_status(name, "archive", by)
 
-    def restore(self, name: int | str, by: Author = _NOBODY) -> Memo:
+    def restore(self, name: int | str, by: Author | None = None) -> Memo:
         return self._change_status(name, "restore", by)
 
-    def supersede(self, old: int | str, new: int | str, by: Author = _NOBODY) -> Memo:
+    def supersede(self, old: int | str, new: int | str, by: Author | None = None) -> Memo:
         """Let `new` stand in the place of `old`; what is new."""
-        ids = self.get(old).item.id, self.get(new).item.id
-        return lifecycle.supersede_memory(self._store, *ids, _stamp_author(by))[1]
+        ids = self._find_id(old), self._find_id(new)
+        return lifecycle.supersede_memory(self._store, *ids, by or self._memory.by())[1]
 
-    def undo(self, name: int | str = 0, by: Author = _NOBODY) -> _Memos:
+    def undo(self, name: int | str = 0, by: Author | None = None) -> Sequence[Memo]:
         """Take back the last change, of this memory or at all."""
-        return lifecycle.undo_change(
-            self._store, _stamp_author(by), self.get(name).item.id if name else 0
-        )
+        return lifecycle.undo_change(self._store, by or self._memory.by(), self._find_id(name))
 
-    def history(self, name: int | str = 0, limit: int = -1) -> _Changes:
-        return self._store.changes(self.get(name).item.id if name else 0, limit=limit)
+    def history(self, name: int | str = 0, limit: int = -1) -> Sequence[Change]:
+        return self._store.changes(self._find_id(name), limit=limit)
 
-    def gc(self, rules: Mapping[str, lifecycle.RetentionRule], *, dry_run: bool = True) -> _Dues:
+    def gc(
+        self, rules: Mapping[str, lifecycle.RetentionRule], *, dry_run: bool = True
+    ) -> Sequence[lifecycle.Due]:
         """What is due by these rules (`yester.memories.lifecycle.parse_retention`) and by grace."""
-        now = _stamp_author(_NOBODY).now
-        if dry_run:
-            return list(lifecycle.find_due(self._store, rules, now))
-        return lifecycle.collect_due(self._store, rules, now)
+        collect = lifecycle.find_due if dry_run else lifecycle.collect_due
+        return [*collect(self._store, rules, self._memory.now)]
 
     def sync(
         self,
@@ -447,30 +431,27 @@ class Memories:
         dry_run: bool = False,
     ) -> SyncReport:
         """Bring the files in a `.claude/memory` folder and a project's memories into step."""
-        by = Author("sync", _stamp_author(_NOBODY).now, "file", f"from {folder}")
-        root, _ = locate_folder(Path(folder))
-        where = self._find_project(project)
+        by = Author("sync", self._memory.now, "file", f"from {folder}")
+        root, where = locate_folder(Path(folder))[0], self._find_place(project)
         return sync_folder(self._store, root, where, by, emptied=emptied, dry_run=dry_run)
 
     def take(self, folder: str | Path, project: str) -> ImportReport:
         """Import the memories in a `.claude/memory` folder; nothing is written there."""
-        root, _ = locate_folder(Path(folder))
-        by = Author("import", _stamp_author(_NOBODY).now, "import", f"from {folder}")
-        return import_folder(self._store, root, self._find_project(project), by)
+        by = Author("import", self._memory.now, "import", f"from {folder}")
+        root, where = locate_folder(Path(folder))[0], self._find_place(project)
+        return import_folder(self._store, root, where, by)
 
-    def _change_status(self, name: int | str, what: str, by: Author, force: bool = False) -> Memo:
-        id_ = self.get(name).item.id
-        return lifecycle.change_status(self._store, id_, what, _stamp_author(by), force=force)
+    def _change_status(
+        self, name: int | str, what: str, by: Author | None, force: bool = False
+    ) -> Memo:
+        by = by or self._memory.by()
+        return lifecycle.change_status(self._store, self._find_id(name), what, by, force=force)
 
-    def _find_project(self, name: str) -> Project:
-        for project in self._store.projects():
-            if name in (project.name, project.key):
-                return project
-        return named_project(name)
+    def _find_id(self, name: int | str) -> int:
+        return self.get(name).item.id if name else 0
 
-
-def _stamp_author(by: Author) -> Author:
-    return by if by.now else replace(by, now=_to_milliseconds(None))
+    def _find_place(self, project: str | None) -> Project:
+        return find_place(self._memory, project or "")[0]
 
 
 def open_memory(home: Path, environ: Mapping[str, str]) -> OpenMemory:

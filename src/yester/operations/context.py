@@ -65,11 +65,8 @@ def build_context(memory: Memory, request: ContextRequest) -> Context:
     if request.event not in EVENTS:
         known = ", ".join(EVENTS)
         raise UsageError(f"event is {request.event!r}, but must be one of {known}")
-    config, store, cwd = (
-        narrow_config(memory.config, request.variables),
-        memory.reading,
-        request.cwd,
-    )
+    config = narrow_config(memory.config, request.variables)
+    store, cwd = memory.reading, request.cwd
     project = request.project or Projects(config.projects).by_folder(cwd)
     root = git.find_top(cwd, project.root) if cwd else ""
     file = relative_path(request.file, root)

@@ -10,34 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 
 from yester import model
 from yester.cards.tools import call_title, split_call
 from yester.clock import format_day, format_iso
 from yester.context.lines import item_icon
-from yester.errors import NotFound, StoreError
+from yester.errors import StoreError
 from yester.memories.chains import list_chain
-from yester.memory import Memory, join_names
+from yester.memory import Memory, missing_items
 from yester.model import Feedback, Filters, Hit, Paging
+from yester.operations import fields
+from yester.operations.answer import make_answer
+from yester.operations.fields import about
 from yester.operations.ledger import Use, describe_use
-from yester.operations.request import (
-    MOST_IDS,
-    Count,
-    Form,
-    FormattedRequest,
-    Id,
-    ItemRequest,
-    Kinds,
-    Names,
-    Offset,
-    Request,
-    Shape,
-    about,
-    make_filters,
-)
+from yester.operations.request import FormattedRequest, ItemRequest, Request, make_filters
 from yester.recall.rank import TOLD
 from yester.redact import redact, redact_value
 from yester.store.contract import Store
@@ -48,15 +38,6 @@ _TITLE, _SUBTITLE, _NAME = 100, 80, 40  # characters of an index row
 _ROOM, _SNIPPET = 180, 40  # characters of all its texts; fewer are not worth a snippet
 _CONCEPTS = 3
 _SECTIONS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
-# Of an item: texts and plain values that the full form has as they are.
-_TEXTS = (
-    "facts", "concepts", "files", "tags", "files_read", "files_modified", "sections", "actor",
-    "tool",
-)  # fmt: skip
-_VALUES = (
-    "session", "agent", "role", "prompt_number", "origin", "confidence", "status", "supersedes",
-    "discovery_tokens", "ref", "source",
-)  # fmt: skip
 _MOST = 200  # items something was made of
 _PATIENCE = 0.2  # seconds for another writer
 
@@ -154,6 +135,13 @@ class Row(Struct, kw_only=True):
     ) = UNSET
 
 
+# What the full form has of an item as it is there, and what of that must stay as it is.
+_SAME = [
+    one.name for one in structs.fields(Row) if not one.required and hasattr(model.Item, one.name)
+]
+_IDENTITY = ("session", "ref", "source")
+
+
 class Session(Struct, kw_only=True):
     db_id: int
     session: str
@@ -178,7 +166,7 @@ class Rows:
         self._names = {project.key: redact(project.name) for project in store.projects()}
         self._glimpse = glimpse_finder(asked)
         self._full = full
-        self._sessions: dict[tuple[str, str], int] = {}
+        self._session = cache(store.session)
 
     def item_rows(self, items: Iterable[model.Item]) -> list[Row]:
         return [self.item_row(item) for item in items]
@@ -223,10 +211,9 @@ class Rows:
         return row
 
     def _add_everything(self, row: Row, item: model.Item, text: str) -> None:
-        for name in _TEXTS:
-            setattr(row, name, redact_value(getattr(item, name)))
-        for name in _VALUES:
-            setattr(row, name, getattr(item, name))
+        for name in _SAME:
+            value = getattr(item, name)
+            setattr(row, name, value if name in _IDENTITY else redact_value(value))
         row.title, row.subtitle = redact(item.title) or row.title, redact(item.subtitle)
         row.project = self._project_name(item.project)
         row.narrative = text
@@ -235,7 +222,8 @@ class Rows:
             row.input = redact(given)
             row.output = UNSET if output is None else redact(output)
         row.created_at_iso, row.updated_at_epoch = format_iso(item.epoch), item.updated
-        row.session_db_id, row.read_tokens = self._session_number(item), row.tokens
+        session = self._session(item.session, item.agent) if item.session else None
+        row.session_db_id, row.read_tokens = session.id if session else 0, row.tokens
         if item.kind == "summary":
             _add_summary(row, make_summary(item))
 
@@ -243,24 +231,12 @@ class Rows:
         """The name of a project, without secrets; what is no key is one already."""
         return self._names.get(project) or redact(project)
 
-    def _session_number(self, item: model.Item) -> int:
-        if not item.session:
-            return 0
-        key = (item.session, item.agent)
-        if key not in self._sessions:
-            found = self._store.session(*key)
-            self._sessions[key] = found.id if found else 0
-        return self._sessions[key]
-
     # --- sessions -------------------------------------------------------------------------------
 
     def describe_session(self, session: model.Session) -> Session:
-        return Session(
-            db_id=session.id, session=session.key, agent=session.agent,
-            project=self._project_name(session.project),
-            title=redact(session.title), created_at=format_iso(session.started),
-            started=session.started, ended=session.ended, cwd=session.cwd, branch=session.branch,
-            transcript=session.transcript, prompts=session.prompts, items=session.items,
+        return make_answer(
+            Session, session, db_id=session.id, session=session.key, agent=session.agent,
+            project=self._project_name(session.project), created_at=format_iso(session.started),
         )  # fmt: skip
 
     def session_row(self, session: model.Session, best: Hit | None) -> Row:
@@ -337,10 +313,10 @@ def _repeats_title(title: str, text: str) -> bool:
 
 
 class ItemsRequest(FormattedRequest, kw_only=True):
-    limit: Count = 20
-    offset: Offset = 0
-    kinds: Kinds = field(default_factory=list)
-    types: Annotated[Names, about("Only these types.")] = field(default=[], name="type")
+    limit: fields.Count = 20
+    offset: fields.Offset = 0
+    kinds: fields.Kinds = field(default_factory=list)
+    types: Annotated[fields.Names, about("Only these types.")] = field(default=[], name="type")
     order: Annotated[Literal["date_desc", "date_asc"], about("In which order.")] = field(
         default="date_desc", name="orderBy"
     )
@@ -348,10 +324,10 @@ class ItemsRequest(FormattedRequest, kw_only=True):
 
 class BatchRequest(Request, kw_only=True):
     ids: Annotated[
-        list[Id | Annotated[str, Meta(pattern="^#?[0-9]{1,15}$", examples=["#12"])]],
-        about('12, "12" or "#12".', min_length=1, max_length=MOST_IDS),
+        list[fields.Id | Annotated[str, Meta(pattern="^#?[0-9]{1,15}$", examples=["#12"])]],
+        about('12, "12" or "#12".', min_length=1, max_length=fields.MOST_IDS),
     ]
-    format: Shape = "full"
+    format: fields.Shape = "full"
     order: Annotated[Literal["given", "date_desc", "date_asc"], about("In which order.")] = field(
         default="given", name="orderBy"
     )
@@ -373,7 +349,7 @@ class Item(Struct, kw_only=True):
 
 class Items(Struct, kw_only=True):
     count: int
-    format: Form
+    format: fields.Form
     results: list[Row]
     more: bool
     missing: list[int] | UnsetType = UNSET
@@ -407,7 +383,7 @@ def show_item(memory: Memory, request: ItemRequest) -> Item:
             made=others.item_rows(store.get(made[:_MOST])),
             chain=others.item_rows(chain) if len(chain) > 1 else [],
         )
-    raise NotFound(f"no item #{id_}", "a search shows ids", parameter="id", value=str(id_))
+    raise missing_items([id_], "id")
 
 
 def distinct_items(
@@ -422,10 +398,7 @@ def show_items(memory: Memory, request: BatchRequest) -> Items:
     ids = list(dict.fromkeys(int(str(one).removeprefix("#")) for one in request.ids))
     found = memory.reading.get(ids)
     if not found:
-        raise NotFound(
-            f"no item {join_names([f'#{one}' for one in ids])}", "a search shows ids",
-            parameter="ids", value=",".join(map(str, ids)),
-        )  # fmt: skip
+        raise missing_items(ids)
     if request.order != "given":
         found.sort(key=lambda item: (item.epoch, item.id), reverse=request.order == "date_desc")
     if request.format == "full":

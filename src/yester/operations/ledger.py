@@ -10,10 +10,12 @@ from msgspec import Meta, Struct
 
 from yester import model
 from yester.context.lines import ESTIMATE_NOTE
-from yester.errors import NotFound
-from yester.memory import Memory, join_names
-from yester.model import Filters, Injection, Paging, Session, UseCounts
-from yester.operations.request import LARGEST, MOST_IDS, Id, Name, Request, about
+from yester.memory import Memory, missing_items
+from yester.model import Filters, Injection, Item, Paging, Session, UseCounts
+from yester.operations import fields
+from yester.operations.answer import make_answer
+from yester.operations.fields import about
+from yester.operations.request import Request
 from yester.recall.feedback import GIVEN_BY_HAND, WORTH, usefulness
 from yester.redact import redact
 from yester.store.contract import Store
@@ -21,13 +23,14 @@ from yester.text.sentences import shorten_text
 
 Came = Literal["", "fetched", "opened", "acted-on", "useful", "useless"]
 _NOTHING = UseCounts(0, 0, {})
+_GONE = Item("", "", title="(gone)")
 _BEGINNING, _TITLE = 200, 100  # characters of a prompt, of a title
 # What may have come of something, the strongest sign first, and its name here.
 _USES: Sequence[tuple[str, Came]] = (
     ("useless", "useless"), ("useful", "useful"), ("acted", "acted-on"), ("opened", "opened"),
     ("fetched", "fetched"),
 )  # fmt: skip
-LineNumber = Annotated[int, Meta(ge=0, le=LARGEST)]
+LineNumber = Annotated[int, Meta(ge=0, le=fields.LARGEST)]
 
 
 class LinesRequest(Request, kw_only=True):
@@ -37,7 +40,7 @@ class LinesRequest(Request, kw_only=True):
 
 class LedgerRequest(LinesRequest, kw_only=True):
     session: Annotated[
-        Name, about("Only this session: its number, its id, or 6 characters of it.")
+        fields.Name, about("Only this session: its number, its id, or 6 characters of it.")
     ] = ""
     item: Annotated[LineNumber, about("Only this item.")] = 0
 
@@ -47,7 +50,7 @@ class FeedbackRequest(LinesRequest, kw_only=True):
 
 
 class GiveFeedback(Request, kw_only=True):
-    ids: Annotated[list[Id], about("Items.", min_length=1, max_length=MOST_IDS)]
+    ids: Annotated[list[fields.Id], about("Items.", min_length=1, max_length=fields.MOST_IDS)]
     what: Annotated[
         Literal["useful", "useless", "opened", "undo"],
         about("Whether they were of use; opened: looked at; undo: takes a word back."),
@@ -115,14 +118,20 @@ def list_injections(memory: Memory, request: LedgerRequest) -> Ledger:
     """What agents were shown, the newest first."""
     session = memory.find_session(request.session).id if request.session else 0
     where = {name: id_ for name, id_ in (("session", session), ("item", request.item)) if id_}
-    page = Paging(request.limit, behind=(request.before,) if request.before else ())
-    lines = memory.reading.entries(Injection, where, page)
+    lines = memory.reading.entries(Injection, where, _lines_page(request))
+    shown = describe_injections(memory.reading, lines)
     return Ledger(
-        count=len(lines),
-        injections=describe_injections(memory.reading, lines),
-        next_before=lines[-1].id if len(lines) == request.limit else 0,
+        count=len(lines), injections=shown, next_before=_next_page(request, lines),
         note=ESTIMATE_NOTE,
-    )
+    )  # fmt: skip
+
+
+def _lines_page(request: LinesRequest) -> Paging:
+    return Paging(request.limit, behind=(request.before,) if request.before else ())
+
+
+def _next_page(request: LinesRequest, lines: Sequence[Injection | model.Feedback]) -> int:
+    return lines[-1].id if len(lines) == request.limit else 0
 
 
 def describe_injections(store: Store, lines: Sequence[Injection]) -> list[Shown]:
@@ -141,17 +150,15 @@ def describe_injections(store: Store, lines: Sequence[Injection]) -> list[Shown]
     }
     shown = []
     for line in lines:
-        item, session = items.get(line.item), sessions[line.session]
+        item, session = items.get(line.item, _GONE), sessions[line.session]
         shown.append(
-            Shown(
-                id=line.id, epoch=line.epoch, event=line.event, item=line.item,
-                kind=item.kind if item else "", type=redact(item.type) if item else "",
-                title=shorten_text(redact(item.title or item.body), _TITLE) if item else "(gone)",
-                project=redact(names.get(item.project, item.project)) if item else "",
+            make_answer(
+                Shown, line, kind=item.kind, type=redact(item.type),
+                title=shorten_text(redact(item.title or item.body), _TITLE),
+                project=redact(names.get(item.project, item.project)),
                 session=session.key if session else "", session_db_id=line.session,
-                prompt_number=line.prompt_number, score=round(line.score, 4), tokens=line.tokens,
-                discovery_tokens=item.discovery_tokens if item else 0,
-                reason=redact(line.reason), used=_strongest_use(line, feedback[line.item]),
+                score=round(line.score, 4), discovery_tokens=item.discovery_tokens,
+                used=_strongest_use(line, feedback[line.item]),
                 prompt=prompts[line.session, line.prompt_number],
             )
         )  # fmt: skip
@@ -176,18 +183,9 @@ def _prompt_beginning(store: Store, session: Session | None, number: int) -> str
 def list_feedback(memory: Memory, request: FeedbackRequest) -> Feedback:
     """What came of it, the newest first."""
     where = {"item": request.item} if request.item else {}
-    page = Paging(request.limit, behind=(request.before,) if request.before else ())
-    lines = memory.reading.entries(model.Feedback, where, page)
-    return Feedback(
-        count=len(lines),
-        feedback=[
-            Told(
-                id=one.id, item=one.item, what=one.what, epoch=one.epoch, session_db_id=one.session
-            )
-            for one in lines
-        ],
-        next_before=lines[-1].id if len(lines) == request.limit else 0,
-    )
+    lines = memory.reading.entries(model.Feedback, where, _lines_page(request))
+    told = [make_answer(Told, one, session_db_id=one.session) for one in lines]
+    return Feedback(count=len(lines), feedback=told, next_before=_next_page(request, lines))
 
 
 def give_feedback(memory: Memory, request: GiveFeedback) -> Uses:
@@ -204,11 +202,8 @@ def record_feedback(memory: Memory, ids: Sequence[int], what: str) -> None:
     """What the user says of items, or takes back: by `undo` his own word, by `reset` all that came
     of them. With what="" it only makes sure that they are there."""
     known = {item.id for item in memory.reading.get(ids)}
-    if missing := [f"#{id_}" for id_ in ids if id_ not in known]:
-        raise NotFound(
-            f"no item {join_names(missing)}", "a search shows ids",
-            parameter="ids", value=",".join(missing),
-        )  # fmt: skip
+    if missing := [id_ for id_ in ids if id_ not in known]:
+        raise missing_items(missing)
     if not what:
         return
     with memory.store.transaction("ledger"):
@@ -223,10 +218,7 @@ def record_feedback(memory: Memory, ids: Sequence[int], what: str) -> None:
 def describe_use(store: Store, ids: Sequence[int]) -> list[Use]:
     known = store.texts(ids).used
     return [
-        Use(
-            id=id_, use=round(usefulness(one), 4), shown=one.shown, used_in=one.used_in,
-            feedback=dict(one.feedback),
-        )
+        make_answer(Use, one, id=id_, use=round(usefulness(one), 4))
         for id_ in ids
         for one in [known.get(id_, _NOTHING)]
-    ]  # fmt: skip
+    ]

@@ -20,34 +20,19 @@ from yester.memories.memory import GLOBAL, normalise_tags
 from yester.memories.remember import Draft
 from yester.memory import Memory, unknown_name
 from yester.model import STATUSES, Filters, Memo, Paging, Project
-from yester.operations import memory_rows
+from yester.operations import fields, memory_rows
+from yester.operations.answer import make_answer
+from yester.operations.fields import about
 from yester.operations.ledger import Use, describe_use
 from yester.operations.memory_rows import (
     Action,
     Changed,
     Field,
-    describe_change,
     describe_memory,
     list_actions,
     list_fields,
 )
-from yester.operations.request import (
-    LARGEST,
-    MOST_IDS,
-    Count,
-    DatedRequest,
-    Form,
-    ItemRequest,
-    Name,
-    Names,
-    Offset,
-    ProjectName,
-    Request,
-    Shape,
-    Text,
-    about,
-    make_filters,
-)
+from yester.operations.request import DatedRequest, ItemRequest, Request, make_filters
 from yester.project import Projects, named_project
 from yester.recall.recall import Asked
 from yester.redact import redact
@@ -70,7 +55,7 @@ assert set(Category.__args__) == set(CATEGORIES)  # type: ignore[attr-defined]
 Kept = Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT, pattern=r"\w")]
 Title = Annotated[str, about("A heading.", max_length=400)]
 Why = Annotated[str, about("The reason, for the history.", max_length=400)]
-FewNames = Annotated[list[Name], Meta(max_length=MOST_IDS)]
+FewNames = Annotated[list[fields.Name], Meta(max_length=fields.MOST_IDS)]
 
 
 class MemoriesRequest(DatedRequest, kw_only=True):
@@ -78,27 +63,27 @@ class MemoriesRequest(DatedRequest, kw_only=True):
         Literal["active", "proposed", "archived", "retired", "superseded", "all"],
         about("Only those with this status."),
     ] = "active"
-    query: Annotated[Text, about("Words to look for; without, the last written.")] = ""
-    limit: Count = 20
-    offset: Offset = 0
-    format: Shape = "index"
-    project: ProjectName = ""
-    types: Annotated[Names, about("Only these types: decision, rule …")] = field(
+    query: Annotated[fields.Text, about("Words to look for; without, the last written.")] = ""
+    limit: fields.Count = 20
+    offset: fields.Offset = 0
+    format: fields.Shape = "index"
+    project: fields.ProjectName = ""
+    types: Annotated[fields.Names, about("Only these types: decision, rule …")] = field(
         default=[], name="type"
     )
 
 
 class ReviewRequest(Request, kw_only=True):
-    project: ProjectName = ""
+    project: fields.ProjectName = ""
 
 
 class CandidateRequest(Request, kw_only=True):
     type: Annotated[Category, about("The category it would have.")]
-    text: Annotated[Text, about("What would be kept.", min_length=1)]
-    title: Annotated[Name, about("Its heading.")] = ""
-    tags: Annotated[Names, about("Its tags.")] = field(default_factory=list)
+    text: Annotated[fields.Text, about("What would be kept.", min_length=1)]
+    title: Annotated[fields.Name, about("Its heading.")] = ""
+    tags: Annotated[fields.Names, about("Its tags.")] = field(default_factory=list)
     project: Annotated[
-        Name,
+        fields.Name,
         about(
             "Where it would belong: it is compared with what is there and with what "
             "holds everywhere; without, with what there is of every project."
@@ -108,7 +93,7 @@ class CandidateRequest(Request, kw_only=True):
 
 class EditRequest(ItemRequest, kw_only=True):
     version: Annotated[
-        int, about("The version that was read; others may write too.", ge=0, le=LARGEST)
+        int, about("The version that was read; others may write too.", ge=0, le=fields.LARGEST)
     ]
     title: Annotated[str, about("Another title.", max_length=400)] | UnsetType = UNSET
     text: (
@@ -154,7 +139,7 @@ class SaveRequest(Request, kw_only=True):
     files: Annotated[FewNames, about("Files it is about.")] = field(default_factory=list)
     title: Title = ""
     project: Annotated[
-        Name,
+        fields.Name,
         about("Where it belongs, by its name or key; without, it is global: it holds everywhere."),
     ] = ""
     create: Annotated[bool, about("Make the project where there is none so called.")] = False
@@ -166,7 +151,7 @@ class SaveRequest(Request, kw_only=True):
 class Memories(Struct, kw_only=True):
     count: int
     more: bool
-    format: Form
+    format: fields.Form
     results: list[memory_rows.Memory]
 
 
@@ -283,7 +268,7 @@ def _describe_memo(memory: Memory, memo: Memo) -> MemoryShown:
     return MemoryShown(
         memory=describe_memory(memory, memo),
         chain=[describe_memory(memory, one) for one in list_memory_chain(store, memo)],
-        history=[describe_change(one) for one in store.changes(memo.item.id, limit=_HISTORY)],
+        history=[make_answer(Changed, one) for one in store.changes(memo.item.id, limit=_HISTORY)],
         use=describe_use(store, [memo.item.id])[0],
         actions=list_actions(store, memo, memory.origin),
         fields=list_fields(memo),
@@ -317,12 +302,9 @@ def review_memories(memory: Memory, request: ReviewRequest) -> Review:
     """Memories that deserve a look."""
     found = review.review_memories(memory.reading, make_filters(memory, request), memory.now)
     findings = [
-        Deserving(
-            memory=describe_memory(memory, one.memo, full=False), check=one.check,
-            text=redact(one.text), fix=redact(one.fix),
-        )
+        make_answer(Deserving, one, memory=describe_memory(memory, one.memo, full=False))
         for one in found
-    ]  # fmt: skip
+    ]
     return Review(count=len(findings), findings=findings)
 
 
@@ -391,7 +373,7 @@ def save_memory(memory: Memory, request: SaveRequest, place: Project | None = No
     Unless it is known; what is like it is named, and stays as it is. It belongs to the `place`,
     else to the project that the request names.
     """
-    project, there = (place, True) if place else _find_place(memory, request.project.strip())
+    project, there = (place, True) if place else find_place(memory, request.project.strip())
     allowed = load_rules(memory.config)
     folders = dict.fromkeys((memory.cwd or project.root, project.root))
     excluded = any(allowed.excludes(folder, project) for folder in folders)
@@ -437,7 +419,7 @@ def _shorten_title(text: str) -> str:
     return shorten_text(clean_text(text), LONGEST_TITLE)
 
 
-def _find_place(memory: Memory, name: str) -> tuple[Project, bool]:
+def find_place(memory: Memory, name: str) -> tuple[Project, bool]:
     """The project of this name, and whether it is known; without a name it is true everywhere."""
     if not name:
         return GLOBAL, True

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from yester.context.lines import item_icon
-from yester.memories import categories
 from yester.memories.categories import CATEGORIES, category_of
 from yester.memories.lifecycle import STEPS, find_undoable, successor_id
 from yester.memory import Memory as OpenedMemory
-from yester.model import Change, Memo
-from yester.operations.request import about
+from yester.model import Memo
+from yester.operations.answer import make_answer
+from yester.operations.fields import about
 from yester.redact import redact, redact_value
 from yester.store.contract import Store
 from yester.text.document import reading_cost
@@ -87,26 +86,15 @@ class Field(Struct, kw_only=True):
 
 def describe_memory(opened: OpenedMemory, memo: Memo, full: bool = True) -> Memory:
     item, text = memo.item, redact(memo.item.body)
-    return Memory(
-        id=item.id, slug=redact(memo.slug), title=redact(item.title) or shorten_text(text, 100),
-        type=redact(item.type), icon=item_icon(item.kind, item.type), status=item.status,
-        scope=memo.scope, path=redact(memo.path),
+    return make_answer(
+        Memory, item, title=redact(item.title) or shorten_text(text, 100),
+        icon=item_icon(item.kind, item.type),
         project=redact(opened.project_names().get(item.project, item.project)),
         text=text if full else shorten_text(text, _BEGINNING),
         content=redact_value(memo.content) if full else UNSET,
-        tags=redact_value(item.tags), files=redact_value(item.files),
-        confidence=item.confidence, origin=item.origin, version=memo.version,
-        created=item.epoch, updated=item.updated, since=memo.since,
-        reason=redact(memo.reason), supersedes=item.supersedes,
+        slug=redact(memo.slug), scope=memo.scope, path=redact(memo.path), version=memo.version,
+        created=item.epoch, since=memo.since, reason=redact(memo.reason),
         superseded_by=successor_id(opened.reading, item.id), tokens=reading_cost(item),
-    )  # fmt: skip
-
-
-def describe_change(change: Change) -> Changed:
-    return Changed(
-        id=change.id, act=change.act, epoch=change.epoch, who=redact(change.who),
-        what=change.what, why=redact(change.why), before=redact_value(change.before),
-        after=redact_value(msgspec.to_builtins(change.after)),
     )  # fmt: skip
 
 
@@ -134,26 +122,26 @@ def list_actions(store: Store, memo: Memo, origin: str) -> list[Action]:
 def list_fields(memo: Memo) -> list[Field]:
     """What of a memory can be edited, as a form shows it."""
     category = category_of(memo.item.type)
-    return [
-        _own_field("title", "text", required=True),
-        *(_content_field(category, one) for one in category.fields if one.kind in _KINDS),
-        _own_field("tags", "list"),
-        _own_field("confidence", "number"),
-    ]
+    content = [
+        _form_field(
+            one.name, "long" if one.name == category.text else _KINDS[one.kind], "content",
+            required=one.required, choices=("true", "false") if one.kind == "flag" else one.choices,
+        )
+        for one in category.fields
+        if one.kind in _KINDS
+    ]  # fmt: skip
+    own = _form_field("tags", "list"), _form_field("confidence", "number")
+    return [_form_field("title", "text", required=True), *content, *own]
 
 
-def _own_field(name: str, kind: FormKind, required: bool = False) -> Field:
+def _form_field(
+    name: str,
+    kind: FormKind,
+    part: Literal["memory", "content"] = "memory",
+    required: bool = False,
+    choices: Sequence[str] = (),
+) -> Field:
+    label = name.replace("_", " ").capitalize()
     return Field(
-        name=name, label=name.capitalize(), kind=kind, choices=[], required=required, part="memory"
-    )
-
-
-def _content_field(category: categories.Category, one: categories.Field) -> Field:
-    return Field(
-        name=one.name,
-        label=one.name.replace("_", " ").capitalize(),
-        kind="long" if one.name == category.text else _KINDS[one.kind],
-        choices=["true", "false"] if one.kind == "flag" else list(one.choices),
-        required=one.required,
-        part="content",
+        name=name, label=label, kind=kind, choices=[*choices], required=required, part=part
     )

@@ -12,10 +12,12 @@ from yester.context.talk import trivial
 from yester.fence import strip_fenced
 from yester.memory import Memory
 from yester.model import Filters, Paging
+from yester.operations import fields
+from yester.operations.answer import make_answer
 from yester.operations.context import EVENTS, ContextRequest, build_context
-from yester.operations.request import Name, Request, Text, about
-from yester.operations.search import LeftOut
-from yester.redact import redact
+from yester.operations.fields import about
+from yester.operations.request import Request
+from yester.operations.search import LeftOut, describe_omissions
 from yester.text.document import estimate_tokens
 
 Event = Literal["SessionStart", "UserPromptSubmit", "PreToolUse", "SubagentStart"]
@@ -31,7 +33,7 @@ _NOT_LOOKED_UP = {
 class PreviewRequest(Request, kw_only=True):
     event: Annotated[Event, about("What happens.")] = "SessionStart"
     project: Annotated[
-        Name, about("For this project, by its name or key; default: that of the newest.")
+        fields.Name, about("For this project, by its name or key; default: that of the newest.")
     ] = ""
     cwd: Annotated[
         str,
@@ -42,8 +44,8 @@ class PreviewRequest(Request, kw_only=True):
             extra_json_schema={"format": "yester-folder"},
         ),
     ] = ""
-    prompt: Annotated[Text, about("At UserPromptSubmit: what is typed.")] = ""
-    file: Annotated[Name, about("At PreToolUse: the file about to be read.")] = ""
+    prompt: Annotated[fields.Text, about("At UserPromptSubmit: what is typed.")] = ""
+    file: Annotated[fields.Name, about("At PreToolUse: the file about to be read.")] = ""
     budget: Annotated[int, about("Tokens at a start.", ge=100, le=10_000)] = 700
 
 
@@ -75,16 +77,10 @@ def preview_context(memory: Memory, request: PreviewRequest) -> ContextShown:
     return ContextShown(
         text=found.text,
         tokens=estimate_tokens(found.text),
-        shown=[
-            Line(
-                item=one.item, score=round(one.score, 4), tokens=one.tokens,
-                reason=redact(one.reason),
-            )
-            for one in found.shown
-        ],
-        left=[LeftOut(id=one.item, score=round(one.score, 4), why=one.why) for one in found.left],
+        shown=[make_answer(Line, one, score=round(one.score, 4)) for one in found.shown],
+        left=describe_omissions(found.left),
         why="" if found.text else _explain_silence(request, found),
-    )  # fmt: skip
+    )
 
 
 def _explain_silence(request: PreviewRequest, found: Context) -> str:

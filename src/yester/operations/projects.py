@@ -8,9 +8,10 @@ one that stays; their own keys stand in config.toml and lead there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from msgspec import Struct, field
 
@@ -20,19 +21,20 @@ from yester.memories.memory import GLOBAL
 from yester.memory import Memory
 from yester.model import Join, Paging
 from yester.model import Project as Place
-from yester.operations.request import Name, NoRequest, Request, about
+from yester.operations import fields
+from yester.operations.answer import make_answer
+from yester.operations.fields import about
+from yester.operations.request import NoRequest, Request
 from yester.project import EXCLUDED, bare_project, named_project, work_tree_place
-from yester.project import Projects as Naming
 from yester.redact import redact
 from yester.store.contract import Store
 from yester.store.figures import project_parts
 
-R = TypeVar("R")
 _RESERVED = (GLOBAL.name, EXCLUDED.name)
 
 
 class RenameRequest(Request, kw_only=True):
-    key: Annotated[Name, about("The project, by its key or name.", min_length=1)]
+    key: Annotated[fields.Name, about("The project, by its key or name.", min_length=1)]
     name: Annotated[
         str,
         about(
@@ -45,10 +47,10 @@ class RenameRequest(Request, kw_only=True):
 
 
 class MergeRequest(Request, kw_only=True):
-    source: Annotated[Name, about("What is merged, by key or name.", min_length=1)] = field(
+    source: Annotated[fields.Name, about("What is merged, by key or name.", min_length=1)] = field(
         name="from"
     )
-    into: Annotated[Name, about("What it becomes part of.", min_length=1)]
+    into: Annotated[fields.Name, about("What it becomes part of.", min_length=1)]
     dry_run: Annotated[bool, about("Only say what would be moved.")] = True
 
 
@@ -81,11 +83,9 @@ def list_projects(memory: Memory, request: NoRequest) -> Projects:  # noqa: ARG0
     """Projects, and what there is of each."""
     return Projects(
         projects=[
-            Project(
-                name=redact(part.project.name), key=redact(part.project.key),
-                root=part.project.root, parent=part.project.parent,
-                items=sum(part.items.values()), kinds=dict(part.items), sessions=part.sessions,
-                last=part.last,
+            make_answer(
+                Project, part.project, items=sum(part.items.values()), kinds=part.items,
+                sessions=part.sessions, last=part.last,
             )
             for part in project_parts(memory.reading)
         ]
@@ -167,12 +167,9 @@ def undo_join(home: Path, store: Store, wanted: str, now: int) -> tuple[Place, i
     join = found[0]
     path = join.root or join.key.removeprefix("dir:")
     into = named_project(_free_name(store, join), path)
-
-    def move_items() -> int:
-        return store.part_project(join, into, now)
-
-    with config.one_at_a_time:
-        return into, _change_names(home, store, {path: into.name}, move_items)
+    with _change_names(home, store, {path: into.name}):
+        moved = store.part_project(join, into, now)
+    return into, moved
 
 
 def _free_name(store: Store, join: Join) -> str:
@@ -185,36 +182,24 @@ def _free_name(store: Store, join: Join) -> str:
 
 
 def _move_items(memory: Memory, projects: list[Place], into: Place) -> None:
-    store = memory.store
-
-    def move_items() -> None:
+    overrides = config.load_config(memory.home, {}).projects
+    names = lines_for(overrides, projects, into.name)
+    with _change_names(memory.home, memory.store, names):
         for project in projects:
-            store.merge_project(project.key, into)
-
-    with config.one_at_a_time:
-        overrides = config.load_config(memory.home, {}).projects
-        names = lines_for(overrides, projects, into.name)
-        kept = {key: name for key, name in {**overrides, **names}.items() if name is not None}
-        if not _leads_there(overrides, kept, projects, into.key):
-            raise UsageError(
-                f"[projects] of config.toml leads elsewhere from a folder of {into.name!r}",
-                "correct it with an editor, then run: yester index",
-            )
-        _change_names(memory.home, store, names, move_items)
+            memory.store.merge_project(project.key, into)
     memory.reload_config()
 
 
-def _change_names(
-    home: Path, store: Store, names: Mapping[str, str | None], move: Callable[[], R]
-) -> R:
-    """The file is replaced just before the store commits: both, or neither."""
+@contextmanager
+def _change_names(home: Path, store: Store, names: Mapping[str, str | None]) -> Iterator[None]:
+    """Items are moved inside. The file is replaced just before the store commits: both, or
+    neither."""
     path = config.config_file(home)
     before = config.read_config_text(path)
     try:
         with store.transaction("places"):
-            moved = move()
+            yield
             config.change_config(home, names, "projects")
-            return moved
     except BaseException:
         if config.read_config_text(path) != before:
             config.write_config_text(path, before)
@@ -233,20 +218,3 @@ def lines_for(
     found |= dict.fromkeys(sorted(keys - own), name)
     # A name that was merged away earlier and is used again leads nowhere else any more.
     return found | {line: None for line in own if line in overrides}
-
-
-def _leads_there(
-    before: Mapping[str, str], after: Mapping[str, str], projects: list[Place], key: str
-) -> bool:
-    """Would what is captured in their folders go there?"""
-    old, new = Naming(before), Naming(after)
-    return all(
-        new.apply_names(one).key == key
-        and (
-            not one.root
-            or old.by_folder(one.root).key != one.key
-            or new.by_folder(one.root).key == key
-        )
-        for one in projects
-        if one.key != key
-    )

@@ -14,47 +14,20 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from inspect import get_annotations
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct, field
-from msgspec.structs import FieldInfo, fields
+from msgspec import Struct, field
+from msgspec.structs import FieldInfo
 
 from yester.clock import WRITTEN, parse_bound
 from yester.errors import NotYours, UsageError
 from yester.memory import Memory, quote_value
-from yester.model import KINDS, Filters
+from yester.model import Filters
+from yester.operations import fields
+from yester.operations.fields import about
 
-MOST_IDS = 100
-LARGEST = 2**53 - 1  # what every JSON reader can count to
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
-
-# --- words parameters are made of -----------------------------------------------------------------
-
-Kind = Literal["message", "prompt", "observation", "summary", "memory", "note"]
-Form = Literal["index", "full"]
-assert set(Kind.__args__) == set(KINDS)  # type: ignore[attr-defined]
-
-
-def about(description: str, **limits: Any) -> Meta:
-    """What a field is for, in a sentence, and what it must be."""
-    return Meta(description=description, **limits)
-
-
-Name = Annotated[str, Meta(max_length=400)]
-# Of a list that is written with commas nobody can tell later where a comma was meant as such: any
-# text is one, and the length of a request's head is the limit.
-Names = list[str]
-Text = Annotated[str, Meta(max_length=4_000)]
-Since = Annotated[str, Meta(max_length=40, extra_json_schema={"format": "yester-since"})]
-Until = Annotated[str, Meta(max_length=40, extra_json_schema={"format": "yester-until"})]
-Id = Annotated[int, Meta(ge=1, le=LARGEST)]
-Count = Annotated[int, about("At most so many.", ge=1, le=100)]
-Offset = Annotated[int, about("Leave out the first ones.", ge=0, le=1_000_000)]
-Shape = Annotated[Form, about("index: a row each, ~75 tokens; full: everything, so ask for few.")]
-ProjectName = Annotated[Name, about("Only this project, by its name or key.")]
-AgentName = Annotated[Name, about("Only this agent, e.g. claude-code.")]
-Kinds = Annotated[list[Kind], about("Only these kinds.")]
 _TIME = "1h, 3d, 1w, 2m, today, yesterday, 2026-03-01, an ISO time, or seconds or ms since 1970"
 _BRACKETS = about("The same in bracket form.")
 
@@ -70,11 +43,11 @@ class NoRequest(Request):
 
 
 class DatedRequest(Request, kw_only=True):
-    start: Annotated[Since, about(f"Not older than this: {_TIME}.")] = field(
+    start: Annotated[fields.Since, about(f"Not older than this: {_TIME}.")] = field(
         default="", name="dateStart"
     )
     end: Annotated[
-        Until, about("Not newer than this, written as dateStart; a whole day counts.")
+        fields.Until, about("Not newer than this, written as dateStart; a whole day counts.")
     ] = field(default="", name="dateEnd")
     range: Annotated[
         str,
@@ -84,27 +57,27 @@ class DatedRequest(Request, kw_only=True):
             extra_json_schema={"format": "yester-range"},
         ),
     ] = field(default="", name="dateRange")
-    range_start: Annotated[Since, _BRACKETS] = field(default="", name="dateRange[start]")
-    range_end: Annotated[Until, _BRACKETS] = field(default="", name="dateRange[end]")
+    range_start: Annotated[fields.Since, _BRACKETS] = field(default="", name="dateRange[start]")
+    range_end: Annotated[fields.Until, _BRACKETS] = field(default="", name="dateRange[end]")
 
 
 class FilteredRequest(DatedRequest, kw_only=True):
-    project: ProjectName = ""
-    concepts: Annotated[Names, about("Only items with one of these concepts.")] = []
+    project: fields.ProjectName = ""
+    concepts: Annotated[fields.Names, about("Only items with one of these concepts.")] = []
     files: Annotated[
-        Names, about("Only items about one of these files; the end of a path will do.")
+        fields.Names, about("Only items about one of these files; the end of a path will do.")
     ] = []
-    session: Annotated[Name, about("Only this session: its id, or 6 characters of it.")] = ""
-    agent: AgentName = ""
-    tool: Annotated[Name, about("Only calls of this tool, e.g. Bash.")] = ""
+    session: Annotated[fields.Name, about("Only this session: its id, or 6 characters of it.")] = ""
+    agent: fields.AgentName = ""
+    tool: Annotated[fields.Name, about("Only calls of this tool, e.g. Bash.")] = ""
 
 
 class FormattedRequest(FilteredRequest, kw_only=True):
-    format: Shape = "index"
+    format: fields.Shape = "index"
 
 
 class ItemRequest(Request, kw_only=True):
-    id: Annotated[Id, about("The item's id.")]
+    id: Annotated[fields.Id, about("The item's id.")]
 
 
 # --- filters --------------------------------------------------------------------------------------
@@ -206,7 +179,7 @@ class Parameter:
 @cache
 def list_parameters(kind: type[Request]) -> Mapping[str, Parameter]:
     """By name. What is a request's own comes first, what many share behind it."""
-    known = {one.name: one for one in fields(kind)}
+    known = {one.name: one for one in msgspec.structs.fields(kind)}
     requests = [part for part in kind.__mro__ if issubclass(part, Request)]
     ordered = [name for part in requests for name in get_annotations(part) if name in known]
     return {one.encode_name: _make_parameter(one) for one in (known[name] for name in ordered)}
@@ -224,8 +197,8 @@ def make_request(
     values: Mapping[str, Any],
     names: Collection[str] | None = None,
 ) -> R:
-    """From what was written as text, where "12" is a number, and from values that have a type.
-    `names` are those that a face takes, where it does not take all."""
+    """From what was written as text, where "12" is a number and "a, b" may be a list, and from
+    values that have a type. `names` are those that a face takes, where it does not take all."""
     every = list_parameters(kind)
     known = {name: one for name, one in every.items() if names is None or name in names}
     for name, value in {**texts, **values}.items():
@@ -251,6 +224,8 @@ def _convert_value(one: Parameter, value: Any, lax: bool = False) -> Any:
     try:
         if lax and one.schema.get("type") == "integer" and not _INTEGER.fullmatch(str(value)):
             raise msgspec.ValidationError
+        if lax and one.is_list and isinstance(value, str):
+            value = split_list(value)
         return msgspec.convert(value, one.type, strict=not lax)
     except msgspec.ValidationError:
         text = value if isinstance(value, str) else _write_value(value)

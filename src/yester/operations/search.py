@@ -8,27 +8,19 @@ Sessions are found by anything that was said in them.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType, field
 
+from yester.context.block import Left
 from yester.memory import Memory
 from yester.model import Filters, Hit, Paging, Session, replace
+from yester.operations import fields
+from yester.operations.fields import about
 from yester.operations.items import Row, Rows
-from yester.operations.request import (
-    Count,
-    Form,
-    FormattedRequest,
-    Kind,
-    Name,
-    Names,
-    Offset,
-    Text,
-    about,
-    make_filters,
-    split_list,
-)
-from yester.recall.recall import Answer, Asked, describe_reach
+from yester.operations.request import FormattedRequest, make_filters, split_list
+from yester.recall.recall import Answer, Asked, Cut, describe_reach
 from yester.text.terms import query_terms
 
 What = Literal["", "observations", "sessions", "prompts"]
@@ -42,10 +34,10 @@ _ONLY_TYPES = about("Only these types: decision, bugfix …")
 
 
 class SearchRequest(FormattedRequest, kw_only=True):
-    limit: Count = 20
-    offset: Offset = 0
+    limit: fields.Count = 20
+    offset: fields.Offset = 0
     query: Annotated[
-        Text, about('Words; also AND OR NOT "phrase" prefix*. Without: newest first.')
+        fields.Text, about('Words; also AND OR NOT "phrase" prefix*. Without: newest first.')
     ] = ""
     order: Annotated[Literal["relevance", "date_desc", "date_asc"], about("In which order.")] = (
         field(default="relevance", name="orderBy")
@@ -59,8 +51,8 @@ class EverythingSearch(SearchRequest, kw_only=True):
     what: Annotated[What, about("Only these; without, everything.")] = field(
         default="", name="type"
     )
-    types: Annotated[Names, _ONLY_TYPES] = field(default=[], name="obs_type")
-    kinds: Annotated[list[Kind], about("Only these kinds; narrower than type.")] = field(
+    types: Annotated[fields.Names, _ONLY_TYPES] = field(default=[], name="obs_type")
+    kinds: Annotated[list[fields.Kind], about("Only these kinds; narrower than type.")] = field(
         default_factory=list
     )
 
@@ -68,7 +60,7 @@ class EverythingSearch(SearchRequest, kw_only=True):
 class ObservationSearch(SearchRequest, kw_only=True):
     """What was found out, decided, fixed."""
 
-    types: Annotated[Names, _ONLY_TYPES] = field(default=[], name="type")
+    types: Annotated[fields.Names, _ONLY_TYPES] = field(default=[], name="type")
 
 
 class SessionSearch(SearchRequest, kw_only=True):
@@ -82,23 +74,23 @@ class PromptSearch(SearchRequest, kw_only=True):
 class TypeSearch(SearchRequest, kw_only=True):
     """Items of one type."""
 
-    types: Annotated[Name, about("bugfix, feature, decision … also several.", min_length=1)] = (
-        field(name="type")
-    )
+    types: Annotated[
+        fields.Name, about("bugfix, feature, decision … also several.", min_length=1)
+    ] = field(name="type")
 
 
 class FileSearch(SearchRequest, kw_only=True):
     """Items about a file."""
 
-    path: Annotated[Name, about("The file; the end of its path will do.", min_length=1)] = field(
-        name="filePath"
+    path: Annotated[fields.Name, about("The file; the end of its path will do.", min_length=1)] = (
+        field(name="filePath")
     )
 
 
 class ConceptSearch(SearchRequest, kw_only=True):
     """Items with a concept."""
 
-    concept: Annotated[Name, about("gotcha, pattern … also several.", min_length=1)]
+    concept: Annotated[fields.Name, about("gotcha, pattern … also several.", min_length=1)]
 
 
 def _narrow_search(request: SearchRequest) -> tuple[What, dict[str, tuple[str, ...]]]:
@@ -223,7 +215,7 @@ class Explained(Struct, kw_only=True):
 class Found(Struct, kw_only=True):
     query: str
     count: int
-    format: Form
+    format: fields.Form
     results: list[Row]
     more: Annotated[bool, about("Is there more behind them? Then go on with offset.")]
     took_ms: float
@@ -264,6 +256,10 @@ def explain_answer(answer: Answer) -> Explained:
     return Explained(
         arms=dict(answer.arms),
         weights={name: round(value, 4) for name, value in answer.weights.items()},
-        cut=[LeftOut(id=one.item, score=round(one.score, 4), why=one.why) for one in answer.cut],
+        cut=describe_omissions(answer.cut),
         more=answer.more,
     )
+
+
+def describe_omissions(cut: Sequence[Cut | Left]) -> list[LeftOut]:
+    return [LeftOut(id=one.item, score=round(one.score, 4), why=one.why) for one in cut]

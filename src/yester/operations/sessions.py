@@ -15,6 +15,8 @@ from yester.clock import DAY
 from yester.errors import NotFound, UsageError
 from yester.memory import Memory
 from yester.model import Filters, Injection, Paging, replace
+from yester.operations import fields
+from yester.operations.fields import about
 from yester.operations.items import (
     Row,
     Rows,
@@ -26,22 +28,7 @@ from yester.operations.items import (
     make_summary,
     session_filters,
 )
-from yester.operations.request import (
-    AgentName,
-    Count,
-    DatedRequest,
-    Form,
-    FormattedRequest,
-    Kinds,
-    Name,
-    Offset,
-    ProjectName,
-    Request,
-    Shape,
-    Text,
-    about,
-    make_filters,
-)
+from yester.operations.request import DatedRequest, FormattedRequest, Request, make_filters
 from yester.recall import timeline
 from yester.recall.timeline import ANCHORS, LATEST, recent_sessions
 
@@ -49,23 +36,23 @@ Depth = Annotated[int, Meta(ge=0, le=100)]
 
 
 class SessionsRequest(DatedRequest, kw_only=True):
-    limit: Count = 20
-    offset: Offset = 0
-    project: ProjectName = ""
-    agent: AgentName = ""
+    limit: fields.Count = 20
+    offset: fields.Offset = 0
+    project: fields.ProjectName = ""
+    agent: fields.AgentName = ""
 
 
 class SessionRequest(Request, kw_only=True):
     session: Annotated[
-        Name, about("Its number (12 or S12), its id, or 6 characters of it.", min_length=1)
+        fields.Name, about("Its number (12 or S12), its id, or 6 characters of it.", min_length=1)
     ]
 
 
 class TranscriptRequest(SessionRequest, kw_only=True):
     limit: Annotated[int, about("At most so many items.", ge=1, le=200)] = 50
-    offset: Offset = 0
-    kinds: Kinds = field(default_factory=list)
-    format: Shape = "full"
+    offset: fields.Offset = 0
+    kinds: fields.Kinds = field(default_factory=list)
+    format: fields.Shape = "full"
 
 
 class Sessions(Struct, kw_only=True):
@@ -143,14 +130,14 @@ class TimelineRequest(NeighbourRequest, kw_only=True):
     """What happened before and after something."""
 
     anchor: Annotated[
-        Name,
+        fields.Name,
         about(
             "An item's id (12), S and a session's id or number (S12), a time, latest, "
             "or words: what fits them best. Default: latest."
         ),
     ] = ""
     query: Annotated[
-        Text,
+        fields.Text,
         about(
             "Without an anchor: around what fits this best; with anchor=latest: around "
             "the newest that fits."
@@ -161,7 +148,7 @@ class TimelineRequest(NeighbourRequest, kw_only=True):
 class TimelineByQuery(NeighbourRequest, kw_only=True):
     """The same around what fits a question best."""
 
-    query: Annotated[Text, about("Words to look for.", min_length=1)]
+    query: Annotated[fields.Text, about("Words to look for.", min_length=1)]
     anchor: Annotated[
         Literal["", "latest"], about("latest: the newest that fits well, not the best.")
     ] = ""
@@ -174,7 +161,7 @@ class Timeline(Struct, kw_only=True):
     anchor_timestamp: int
     depth_before: int
     depth_after: int
-    format: Form
+    format: fields.Form
     timeline: list[Row]
     took_ms: float
 
@@ -238,7 +225,7 @@ def _timeline_rows(rows: Rows, found: timeline.Timeline) -> list[Row]:
 
 
 class RecentRequest(Request, kw_only=True):
-    project: ProjectName = ""
+    project: fields.ProjectName = ""
     limit: Annotated[int, about("How many sessions.", ge=1, le=50)] = 3
     rows: Annotated[int, about("How many rows of each.", ge=1, le=100)] = 12
 

@@ -8,9 +8,11 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from yester import config
-from yester.config import SETTINGS, Config, Plain, Value
+from yester.config import SETTINGS, Config
 from yester.memory import Memory
-from yester.operations.request import NoRequest, Request, about
+from yester.operations.answer import make_answer
+from yester.operations.fields import about
+from yester.operations.request import NoRequest, Request
 from yester.redact import redact_value
 
 MASK = "(set, not shown)"
@@ -75,21 +77,12 @@ def list_settings(memory: Memory, request: NoRequest) -> Settings:  # noqa: ARG0
 
 def _describe_setting(setting: config.Setting, known: Config) -> Setting:
     value = known[setting.name]
-    return Setting(
-        name=setting.name,
-        value=(MASK if value else "") if setting.secret else _plain_value(value),
-        default=_plain_value(setting.default),
-        origin=known.origins[setting.name],
-        help=setting.help,
-        writable=setting.web,
-        secret=setting.secret,
-    )
-
-
-def _plain_value(value: Value) -> Plain:
-    """As JSON writes it, without the password an address may hold."""
-    plain: Plain = redact_value(list(value) if isinstance(value, tuple) else value)
-    return plain
+    return make_answer(
+        Setting, setting,
+        # Without the password an address may hold.
+        value=(MASK if value else "") if setting.secret else redact_value(value),
+        origin=known.origins[setting.name], writable=setting.web,
+    )  # fmt: skip
 
 
 def change_settings(memory: Memory, request: Request) -> Settings:
@@ -101,7 +94,6 @@ def change_settings(memory: Memory, request: Request) -> Settings:
         name: value for name, value in msgspec.structs.asdict(request).items() if value is not UNSET
     }
     if values:
-        with config.one_at_a_time:
-            config.change_config(memory.home, values)
+        config.change_config(memory.home, values)
     memory.reload_config()
     return list_settings(memory, NoRequest())

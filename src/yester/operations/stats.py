@@ -8,29 +8,16 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from yester.context.lines import ESTIMATE_NOTE
 from yester.llm import budget
 from yester.llm.budget import DAY, day_of
 from yester.memory import Memory
-from yester.operations.request import NoRequest, Request, about
-from yester.redact import redact, redact_value
-from yester.store.figures import (
-    Distilled,
-    Lag,
-    ShownAt,
-    Spending,
-    content_counts,
-    daily_figures,
-    distilled_totals,
-    filter_facets,
-    middle_lag,
-    project_parts,
-    shown_totals,
-    spending_by_day,
-    spent_since,
-)
+from yester.operations.answer import make_answer
+from yester.operations.fields import about
+from yester.operations.request import NoRequest, Request
+from yester.redact import redact
+from yester.store import figures
 
 _COUNTED = 5.0  # seconds for which counts are kept: counting everything reads everything
 _DRAWN = 30.0  # … and for which curves are
@@ -64,30 +51,30 @@ class Stats(Struct, kw_only=True):
     events: int
     skipped: dict[str, int]
     vectors: Waiting
-    lag_ms: Lag
+    lag_ms: figures.Lag
     bytes: int
     oldest: int | None
     newest: int | None
-    distilled: list[Distilled]
-    shown: list[ShownAt]
+    distilled: list[figures.Distilled]
+    shown: list[figures.ShownAt]
     note: str
 
 
 def count_contents(memory: Memory, request: StatsRequest) -> Stats:
     """What the memory holds, what was shown."""
     store = memory.reading
-    counts = asdict(memory.cached("counts", _COUNTED, lambda: content_counts(store)))
+    counts = memory.cached("counts", _COUNTED, lambda: figures.content_counts(store))
     since = day_of(memory.now) - (request.days - 1) * DAY
-    return Stats(
+    return make_answer(
+        Stats,
+        counts,
         days=request.days,
-        transcripts=counts.pop("sources"),
-        vectors=Waiting(done=counts.pop("vectors"), waiting=counts.pop("unembedded")),
-        skipped=redact_value(counts.pop("skipped")),
-        lag_ms=middle_lag(store, _LAGS),
-        distilled=distilled_totals(store),
-        shown=shown_totals(store, since),
+        transcripts=counts.sources,
+        vectors=Waiting(done=counts.vectors, waiting=counts.unembedded),
+        lag_ms=figures.middle_lag(store, _LAGS),
+        distilled=figures.distilled_totals(store),
+        shown=figures.shown_totals(store, since),
         note=ESTIMATE_NOTE,
-        **counts,
     )
 
 
@@ -123,9 +110,9 @@ def count_days(memory: Memory, request: SeriesRequest) -> Series:
     store, today = memory.reading, memory.now // DAY
     days = range(today - request.days + 1, today + 1)
     since = days[0] * DAY
-    daily = memory.cached(f"daily {since}", _DRAWN, lambda: daily_figures(store, since))
+    daily = memory.cached(f"daily {since}", _DRAWN, lambda: figures.daily_figures(store, since))
     dollars: Counter[str] = Counter()
-    for row in spending_by_day(store, since):
+    for row in figures.spending_by_day(store, since):
         dollars[row.day] += row.cost  # type: ignore[assignment]  # a Counter adds floats as well
     names = [time.strftime("%Y-%m-%d", time.gmtime(day * 86_400)) for day in days]
     shown = [daily.shown.get(day, (0, 0, 0)) for day in days]
@@ -154,8 +141,8 @@ def _largest_curves(
     return found
 
 
-def _make_middles(found: Mapping[int, Lag], days: Sequence[int]) -> Middles:
-    known = [found.get(day, Lag(None, None)) for day in days]
+def _make_middles(found: Mapping[int, figures.Lag], days: Sequence[int]) -> Middles:
+    known = [found.get(day, figures.Lag(None, None)) for day in days]
     return Middles(p50=[one.p50 for one in known], p99=[one.p99 for one in known])
 
 
@@ -181,38 +168,25 @@ class Spend(Struct, kw_only=True):
     provider: str
     today: Today
     limits: Limits
-    spend: list[Spending]
+    spend: list[figures.Spending]
 
 
 def count_spending(memory: Memory, request: StatsRequest) -> Spend:
     """What language models have cost."""
     store, config, today = memory.reading, memory.config, day_of(memory.now)
-    limits, spent = budget.Limits.from_config(config), spent_since(store, today, memory.now)
+    limits, spent = budget.Limits.from_config(config), figures.spent_since(store, today, memory.now)
     return Spend(
         days=request.days,
         provider=config.text("llm.provider"),
-        today=Today(cost=round(spent.cost, 6), tokens=spent.tokens, in_flight=spent.in_flight),
-        limits=Limits(dollars=limits.dollars, tokens=limits.tokens, in_flight=limits.in_flight),
-        spend=spending_by_day(store, today - (request.days - 1) * DAY),
+        today=make_answer(Today, spent, cost=round(spent.cost, 6)),
+        limits=make_answer(Limits, limits),
+        spend=figures.spending_by_day(store, today - (request.days - 1) * DAY),
     )
 
 
 # --- what to filter for ---------------------------------------------------------------------------
 
 
-class Facets(Struct, kw_only=True):
-    """What there is to filter for, and how often; the most frequent first."""
-
-    kinds: dict[str, int]
-    types: dict[str, int]
-    concepts: dict[str, int]
-    agents: dict[str, int]
-    projects: dict[str, int]
-
-
-def list_facets(memory: Memory, request: NoRequest) -> Facets:  # noqa: ARG001
+def list_facets(memory: Memory, request: NoRequest) -> figures.Facets:  # noqa: ARG001
     """What there is to filter for."""
-    found = filter_facets(memory.reading, _MOST)
-    parts = sorted(project_parts(memory.reading), key=lambda part: -sum(part.items.values()))
-    projects = {part.project.name: sum(part.items.values()) for part in parts}
-    return Facets(**redact_value({**found._asdict(), "projects": projects}))
+    return make_answer(figures.Facets, figures.filter_facets(memory.reading, _MOST))

@@ -99,13 +99,14 @@ class Part(NamedTuple):
     last: int
 
 
-class Facets(NamedTuple):
-    """What can be filtered for, and how many items have it (of an agent: how many sessions)."""
+class Facets(Struct, kw_only=True):
+    """What there is to filter for, and how often; the most frequent first."""
 
-    kinds: Mapping[str, int]
-    types: Mapping[str, int]
-    concepts: Mapping[str, int]
-    agents: Mapping[str, int]
+    kinds: dict[str, int]
+    types: dict[str, int]
+    concepts: dict[str, int]
+    agents: dict[str, int]  # the sessions of each
+    projects: dict[str, int]
 
 
 def content_counts(store: Store) -> Counts:
@@ -160,11 +161,13 @@ def count_kinds(store: Store, project: str) -> dict[str, int]:
 
 def filter_facets(store: Store, most: int) -> Facets:
     """What to filter for: of types and concepts, the `most` frequent ones."""
+    parts = project_parts(store)
     return Facets(
-        _most_frequent(store.totals("indexed", by=("kind",))),
-        _most_frequent(store.totals("item", by=("type",), where={"typed": 1}), most),
-        _most_frequent(store.totals("concept", by=("concept",)), most),
-        _most_frequent(store.totals("session", by=("agent",))),
+        kinds=_most_frequent(store.totals("indexed", by=("kind",))),
+        types=_most_frequent(store.totals("item", by=("type",), where={"typed": 1}), most),
+        concepts=_most_frequent(store.totals("concept", by=("concept",)), most),
+        agents=_most_frequent(store.totals("session", by=("agent",))),
+        projects=_most_frequent((one.project.name, sum(one.items.values())) for one in parts),
     )
 
 

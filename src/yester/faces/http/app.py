@@ -8,7 +8,6 @@ anywhere else.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import mimetypes
 import re
 import threading
@@ -24,10 +23,10 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from yester import __version__
-from yester.errors import ConfigError, NotYours, UsageError
+from yester.errors import NotYours, UsageError
 from yester.faces.http.description import make_document, make_manual
 from yester.faces.http.guard import Failed, Guard, Slowdown, read_method
-from yester.faces.http.login import PROGRAM, USER, Keys, is_another_user, take_code
+from yester.faces.http.login import BEARER_SECONDS, PROGRAM, USER, Keys, is_another_user, take_code
 from yester.faces.http.request import Refusal, read_body, read_query
 from yester.faces.http.stream import Stream, is_cursor
 from yester.faces.http.table import ENDPOINTS, EVENTS, Bearer, Endpoint, Health, Login
@@ -35,7 +34,7 @@ from yester.memory import Memory
 
 T = TypeVar("T")
 FOLDER = Path(__file__).parent.parent / "viewer"
-MOST_STREAMS = 400
+MOST_STREAMS = 50
 _THREADS = 2  # one more than computes at a time: what waits or takes long holds nobody up
 _MOST_WAITING = 64
 _PATIENCE = 30.0  # seconds for an answer
@@ -100,14 +99,14 @@ def _answer_request(memory: Memory, endpoint: Endpoint, request: Any, origin: st
     except UsageError as error:
         if not endpoint.conflict:
             raise
-        config = isinstance(error, ConfigError)
-        fix = "correct config.toml with an editor" if config else error.fix or endpoint.conflict
+        fix = error.fix or endpoint.conflict
         raise Refusal(409, error.what, fix, parameter=error.parameter) from None
     return answer.encode() if isinstance(answer, str) else msgspec.json.encode(answer)
 
 
 class App:
-    """The ASGI application. `close` it in the loop, `end` it when the loop is over."""
+    """What answers; `guard` is the ASGI application. `close` it in the loop, `end` it when the loop
+    is over."""
 
     def __init__(
         self,
@@ -118,9 +117,8 @@ class App:
         *,
         folder: Path = FOLDER,
         slowdown: Slowdown | None = None,
-        clock: Callable[[], float] = time.time,
     ) -> None:
-        self._memory, self._keys, self._clock = memory, keys, clock
+        self._memory, self._keys = memory, keys
         self._slowdown = slowdown or Slowdown()
         self._pool, self._stream_pool = Pool(memory, _THREADS), Pool(memory, 1)
         self.stream = Stream(self._stream_pool.run, failed)
@@ -138,9 +136,6 @@ class App:
         unlocked = {(one.method, one.path) for one in ENDPOINTS if one.open}
         unlocked |= {("GET", name) for name in self._files}
         self.guard = Guard(self._answer, port, keys, unlocked, failed, self._slowdown)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.guard(scope, receive, send)
 
     def rest(self) -> None:
         self._memory.rest(time.monotonic())
@@ -199,7 +194,7 @@ class App:
 
     async def _log_in(self, scope: Scope, request: Login) -> bytes:
         foreign = is_another_user(scope.get("client"))
-        origin = "" if foreign else take_code(self._memory.home, request.code, self._clock())
+        origin = "" if foreign else take_code(self._memory.home, request.code, time.time())
         if not origin:
             await self._slowdown.delay_answer()
             raise Refusal(
@@ -207,7 +202,7 @@ class App:
                 parameter="code", fix="get another one: yester ui",
                 headers={"www-authenticate": 'Bearer realm="yester"'},
             )  # fmt: skip
-        bearer = Bearer(token=self._keys.issue_bearer(origin), expires_in=self._keys.bearer_seconds)
+        bearer = Bearer(token=self._keys.issue_bearer(origin), expires_in=BEARER_SECONDS)
         return msgspec.json.encode(bearer)
 
     def _follow_stream(self, scope: Scope) -> Response:
@@ -224,7 +219,7 @@ class App:
             )  # fmt: skip
         if scope["method"] == "HEAD":
             return Response(media_type=EVENTS)
-        return StreamingResponse(self.stream.follow(last.strip() or None), media_type=EVENTS)
+        return StreamingResponse(self.stream.follow(last.strip()), media_type=EVENTS)
 
     def _find_file(self, scope: Scope) -> Response:
         file = self._files.get(scope["path"])
@@ -235,11 +230,7 @@ class App:
             )  # fmt: skip
         if read_method(scope) != "GET":
             raise Refusal(405, "a file can only be read", fix="use GET", headers={"allow": "GET"})
-        if file.headers["etag"] not in Headers(scope=scope).get("if-none-match", ""):
-            return file
-        # With its type, by which the guard chooses the policy: what it says with a 304 takes the
-        # place of what the browser has kept.
-        return Response(status_code=304, headers=file.headers)
+        return file
 
 
 def _path_pattern(path: str) -> re.Pattern[str]:
@@ -257,11 +248,9 @@ def load_files(folder: Path = FOLDER) -> dict[str, Response]:
         hidden = path.suffix == ".py" or any(part.startswith((".", "_")) for part in parts)
         if hidden or path.is_symlink() or not path.is_file():
             continue
-        body, kind = path.read_bytes(), _TYPES.get(path.suffix) or mimetypes.guess_type(path)[0]
-        etag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
-        headers = {"etag": etag, "cache-control": "no-cache"}
+        kind = _TYPES.get(path.suffix) or mimetypes.guess_type(path)[0]
         found["/" + "/".join(parts)] = Response(
-            body, headers=headers, media_type=kind or "application/octet-stream"
+            path.read_bytes(), media_type=kind or "application/octet-stream"
         )
     if "/index.html" in found:
         found["/"] = found["/index.html"]

@@ -87,7 +87,7 @@ class Guard:
         keys: Keys,
         unlocked: Collection[tuple[str, str]],
         failed: Failed,
-        slowdown: Slowdown | None = None,
+        slowdown: Slowdown,
     ) -> None:
         self._app, self._keys, self._failed = app, keys, failed
         self._hosts = frozenset(f"{name}:{port}" for name in _NAMES)
@@ -95,15 +95,11 @@ class Guard:
             self._hosts |= frozenset(_NAMES)
         self._origins = frozenset(f"http://{host}" for host in self._hosts)
         self._unlocked = frozenset(unlocked)
-        self._slowdown = slowdown or Slowdown()
+        self._slowdown = slowdown
         self._open = 0
         self.last = time.monotonic()  # when something was last asked
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            if scope["type"] == "websocket":
-                await send({"type": "websocket.close", "code": 1008})
-            return
         self.last = time.monotonic()
         started = False
 

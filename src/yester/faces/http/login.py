@@ -32,7 +32,7 @@ from yester.files import open_file, replace_file
 
 _TOKEN_BYTES = 32
 _CODE_SECONDS = 60.0
-_BEARER_SECONDS = 12 * 3600
+BEARER_SECONDS = 12 * 3600
 _MOST_BEARERS = 100
 PROGRAM, USER = "agent", "user"  # origins of what is written
 
@@ -124,11 +124,6 @@ class Keys:
         self._lock = threading.Lock()
         self._bearers: dict[bytes, tuple[float, str]] = {}  # hash → last used, origin
 
-    @property
-    def bearer_seconds(self) -> int:
-        """Seconds."""
-        return _BEARER_SECONDS
-
     def issue_bearer(self, origin: str = USER) -> str:
         bearer = secrets.token_urlsafe(_TOKEN_BYTES)
         with self._lock:
@@ -145,7 +140,7 @@ class Keys:
         with self._lock:
             used, origin = self._bearers.get(key, (0.0, ""))
             now = self._clock()
-            if origin and now - used > _BEARER_SECONDS:
+            if origin and now - used > BEARER_SECONDS:
                 del self._bearers[key]
                 return ""
             if origin:

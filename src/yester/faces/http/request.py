@@ -26,7 +26,7 @@ from yester.errors import (
     YesterError,
 )
 from yester.memory import quote_value
-from yester.operations.request import Request, list_parameters, make_request, split_list
+from yester.operations.request import Request, list_parameters, make_request
 from yester.redact import redact
 
 CONTENT_TYPE = "application/problem+json"
@@ -43,10 +43,8 @@ def read_body(kind: type[R], body: bytes, path: Mapping[str, str]) -> R:
         raise UsageError("the body is missing", "send a JSON object")
     try:
         table = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"the body is not JSON ({error})", "send a JSON object") from None
-    except RecursionError:
-        raise UsageError("the body is nested too deeply", "send a flat object") from None
     if not isinstance(table, dict):
         raise UsageError("the body is JSON, but no object", 'send {"name": value, …}')
     for name in path:
@@ -69,7 +67,7 @@ def _whole_numbers(value: Any) -> Any:
     return value
 
 
-def _read_pairs(kind: type[Request], query: bytes) -> dict[str, Any]:
+def _read_pairs(kind: type[Request], query: bytes) -> dict[str, str]:
     try:
         pairs = parse_qsl(
             query.decode("ascii"), keep_blank_values=True, errors="strict",
@@ -80,17 +78,16 @@ def _read_pairs(kind: type[Request], query: bytes) -> dict[str, Any]:
     except ValueError:
         raise UsageError(f"more than {_MOST} parameters", "leave some out") from None
     known = list_parameters(kind)
-    found: dict[str, Any] = {}
+    found: dict[str, str] = {}
     for name, text in pairs:
-        one = known.get(name)
-        if one is not None and one.is_list:
-            found.setdefault(name, []).extend(split_list(text))
-        elif name in found:
+        if name not in found:
+            found[name] = text
+        elif name in known and known[name].is_list:
+            found[name] += f",{text}"
+        else:
             raise UsageError(
                 f"{name} is there twice", "give it once", parameter=quote_value(name), value=text
             )
-        else:
-            found[name] = text
     return found
 
 

@@ -121,9 +121,9 @@ class Server(uvicorn.Server):
     def __init__(self, app: App, idle: float | None = None) -> None:
         super().__init__(
             uvicorn.Config(
-                app, http=Protocol, ws="none", lifespan="off", loop="asyncio", log_config=None,
-                log_level="critical", access_log=False, proxy_headers=False, server_header=False,
-                timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=2,
+                app.guard, http=Protocol, ws="none", lifespan="off", loop="asyncio",
+                log_config=None, log_level="critical", access_log=False, proxy_headers=False,
+                server_header=False, timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=2,
                 limit_concurrency=_MOST_CONNECTIONS, callback_notify=self._look_after,
                 timeout_notify=_CHECKED, h11_max_incomplete_event_size=16 * 1024,
             )

@@ -7,10 +7,9 @@
     event: gap         more was missed than is told again; load what is shown anew
 
 An event's id is the cursor of the store's feed behind it; with it as Last-Event-ID a client goes on
-where it was. While somebody listens, the store is asked every quarter of a second whether anybody
-has committed, which costs microseconds. What came last is encoded once for all: a client that is
-slow keeps nothing but its place and is told the rest from the store, and one that does not read at
-all is dropped.
+where it was. For each client the store is asked every quarter of a second whether anybody has
+committed, which costs microseconds. Nothing is kept of a client but its place: one that is slow is
+told the rest when it reads on, and one that does not read at all is dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -31,17 +30,8 @@ from yester.store.contract import Store
 
 _POLL = 0.25  # seconds
 _BEAT = 15.0  # seconds between signs of life
-_READ = 500  # rows of each kind read at a time
-MOST_MISSED = 2_000  # rows told to a client that comes back
+MOST_MISSED = 2_000  # rows told at once
 _CURSOR = re.compile(r"[0-9]{1,15}-[0-9]{1,15}(?:-[0-9]{1,15})?", re.ASCII)
-
-
-class MemoryWritten(msgspec.Struct, kw_only=True):
-    """A memory was written, and what it is by now."""
-
-    id: int
-    status: str
-    version: int
 
 
 class Told(NamedTuple):
@@ -71,7 +61,7 @@ def make_events(store: Store, lines: Sequence[FeedLine]) -> list[Told]:
     found = []
     for cursor, row in lines:
         if isinstance(row, MemoryChange):
-            memory = MemoryWritten(id=row.item, status=row.status, version=row.version)
+            memory = {"id": row.item, "status": row.status, "version": row.version}
             found.append(encode_event("memory", cursor, memory))
         else:
             name = "item" if isinstance(row, Item) else "injection"
@@ -79,26 +69,19 @@ def make_events(store: Store, lines: Sequence[FeedLine]) -> list[Told]:
     return found
 
 
-def find_missed(memory: Memory, since: str, until: str) -> list[Told]:
-    """What a client that comes back has not been told; a gap where that would be too much, or it
-    comes from before a restored backup."""
-    try:
-        lines, _ = memory.store.feed(since, MOST_MISSED + 1)
-    except FeedExpired:
-        return [encode_event("gap", until, {})]
-    if len(lines) > MOST_MISSED:
-        return [encode_event("gap", until, {})]
-    return make_events(memory.store, lines)
-
-
-def read_feed(memory: Memory, at: str, known: Store | None) -> tuple[list[Told], str, Store]:
-    """What came behind a place, where the feed ends now, and the store; without a place, or where a
-    restored backup has taken the place of the store that was known, nothing came."""
+def read_feed(memory: Memory, here: str) -> list[Told]:
+    """What a client at this place has not been told; a gap where that would be too much, or it
+    comes from before a restored backup. Without a place, where the feed ends."""
     store = memory.store
-    if not at or store is not known:
-        return [], store.feed()[1], store
-    lines, end = store.feed(at, _READ)
-    return make_events(store, lines), end, store
+    try:
+        lines, end = store.feed(here, MOST_MISSED + 1)
+    except FeedExpired:
+        return [encode_event("gap", store.feed()[1], {})]
+    if not here:
+        return [encode_event("ready", end, {})]
+    if len(lines) > MOST_MISSED:
+        return [encode_event("gap", store.feed()[1], {})]
+    return make_events(store, lines)
 
 
 class Stream:
@@ -106,78 +89,38 @@ class Stream:
 
     def __init__(
         self,
-        run: Callable[..., Awaitable[Any]],
+        run: Callable[..., Awaitable[list[Told]]],
         failed: Callable[[str, BaseException], None],
     ) -> None:
         self._run, self._failed = run, failed
-        self._last: list[Told] = []  # what came last
-        self._begin = self._end = ""  # the places before and behind that
-        self._news, self._ready = asyncio.Event(), asyncio.Event()
-        self._poller: asyncio.Task[None] | None = None
-        self._anew = True  # somebody listens again: what came meanwhile is not news
         self._closed = False
         self.clients = 0
 
-    async def follow(self, last: str | None) -> AsyncGenerator[bytes, None]:
+    async def follow(self, last: str) -> AsyncGenerator[bytes, None]:
         """What one client is sent, without end."""
         self.clients += 1
-        if self.clients == 1:
-            self._anew = True
-            self._ready.clear()
-        if self._poller is None or self._poller.done():
-            self._poller = asyncio.create_task(self._poll_store())
+        here, failure, quiet = last, "", 0.0
         try:
-            await self._ready.wait()
-            here = self._end if last is None else last
-            yield b"retry: 2000\n" + encode_event("ready", here, {}).data
+            yield b"retry: 2000\n" + (encode_event("ready", here, {}).data if here else b"\n")
             while not self._closed:
-                news = self._news
-                behind = await self._events_behind(here)
-                for one in behind:
+                try:
+                    told, failure = await self._run(read_feed, here), ""
+                except (YesterError, OSError) as error:  # restored, busy, gone for a moment
+                    told = []
+                    if failure != str(error):
+                        failure = str(error)
+                        self._failed("streaming", error)
+                for one in told:
                     here = one.place
                     yield one.data
-                if behind:
-                    continue
-                try:
-                    await asyncio.wait_for(news.wait(), _BEAT)
-                except TimeoutError:
+                quiet = 0.0 if told else quiet + _POLL
+                if quiet >= _BEAT:
+                    quiet = 0.0
                     yield b": still here\n\n"
+                await asyncio.sleep(_POLL)
         finally:
             self.clients -= 1
-
-    async def _events_behind(self, here: str) -> list[Told]:
-        """What comes behind a place: what came last or, from farther back, out of the store."""
-        if here == self._end:
-            return []
-        if here == self._begin:
-            return self._last
-        missed: list[Told] = await self._run(find_missed, here, self._end)
-        return missed
-
-    async def _poll_store(self) -> None:
-        known, said = None, ""
-        while self.clients and not self._closed:
-            at, self._anew = "" if self._anew else self._end, False
-            try:
-                told, end, store = await self._run(read_feed, at, known)
-                if told or not at or store is not known:
-                    self._last, self._begin, self._end = told, self._end if told else end, end
-                    self._ready.set()
-                    self._wake_clients()
-                known, said = store, ""
-            except (YesterError, OSError) as error:  # restored, busy, gone for a moment
-                if said != str(error):
-                    said = str(error)
-                    self._failed("streaming", error)
-                self._anew = True
-            await asyncio.sleep(_POLL)
-
-    def _wake_clients(self) -> None:
-        news, self._news = self._news, asyncio.Event()
-        news.set()
 
     def close(self) -> None:
         """Every client's stream ends."""
         self._closed = True
-        self._ready.set()
-        self._wake_clients()

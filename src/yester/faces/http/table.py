@@ -24,8 +24,9 @@ from yester.operations import (
     settings,
     stats,
 )
-from yester.operations.request import NoRequest, Parameter, Request, about, list_parameters
-from yester.redact import redact
+from yester.operations.answer import make_answer
+from yester.operations.fields import about
+from yester.operations.request import NoRequest, Parameter, Request, list_parameters
 
 TEXT = "text/plain; charset=utf-8"
 EVENTS = "text/event-stream"
@@ -164,9 +165,9 @@ def show_health(memory: Memory, request: NoRequest) -> Doctor:  # noqa: ARG001
 
 def _examine_home(memory: Memory) -> Doctor:
     findings = [
-        Finding(
-            area=_AREAS.get(one.check, "agents"), name=one.check,
-            state=_name_state(one.state, one.fix), text=redact(one.text), fix=redact(one.fix),
+        make_answer(
+            Finding, one, area=_AREAS.get(one.check, "agents"), name=one.check,
+            state=_name_state(one.state, one.fix),
         )
         for one in examine_quickly(memory.home, memory.now)
     ]  # fmt: skip

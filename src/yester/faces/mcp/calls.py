@@ -24,32 +24,18 @@ from yester.capture.homes import home_folder
 from yester.capture.rules import load_rules
 from yester.context.lines import one_line, quote_lines, replace_quotes
 from yester.errors import NotFound, UsageError, YesterError
-from yester.faces.mcp.text import (
-    MARK,
-    PER_LINE,
-    Page,
-    add_rows,
-    cut_text,
-    hit_row,
-    item_heading,
-    most_tokens,
-    quote_query,
-    session_row,
-    whole_item,
-)
+from yester.faces.mcp.text import MARK, Page, hit_row, item_heading, session_row, whole_item
 from yester.memory import Memory, ask_recall
-from yester.model import ON_REQUEST, WHOLE, Feedback, Filters, Hit, Injection, Item, replace
-from yester.operations.items import find_summary
+from yester.model import ON_REQUEST, WHOLE, Filters, Hit, Injection, Item, replace
+from yester.operations import fields
+from yester.operations.fields import about
+from yester.operations.items import find_summary, record_fetched
 from yester.operations.memories import SaveRequest, save_memory
 from yester.operations.request import (
-    MOST_IDS,
     NoRequest,
     Request,
-    about,
-    list_parameters,
     make_filters,
     make_request,
-    split_list,
 )
 from yester.operations.search import EverythingSearch, find_matches
 from yester.operations.sessions import TimelineRequest, find_neighbours
@@ -131,13 +117,9 @@ def answer_call(
 def read_request(tool: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
     """What is there, as a request takes it that is written as text; the request checks values."""
     kind, known = _CALLS[tool["name"]].request, tool["inputSchema"]["properties"]
-    parameters = list_parameters(kind)
     defaults = {name: one["default"] for name, one in known.items() if "default" in one}
     meant = {name: value for name, value in given.items() if value is not None}
     texts = {name: _write_value(value) for name, value in {**defaults, **meant}.items()}
-    for name, text in texts.items():
-        if isinstance(text, str) and name in parameters and parameters[name].is_list:
-            texts[name] = split_list(text)
     if isinstance(query := texts.get("query"), str):
         texts["query"] = query[:_LONGEST_QUERY]
     return make_request(kind, texts, {}, names=known)
@@ -156,21 +138,18 @@ def _write_value(value: Any) -> Any:
 
 def parse_ids(written: Any) -> list[tuple[int, int]]:
     """Ids, each with the character from which it is wanted: 12, "12", "#12", "12@3800"."""
-    parts = written if isinstance(written, list) else [written]
+    text = written.strip(" []") if isinstance(written, str) else written
+    words = _SEPARATORS.split(text) if isinstance(text, str) else text
     found: dict[tuple[int, int], None] = {}
-    for part in parts:
-        words = _SEPARATORS.split(part.strip(" []")) if isinstance(part, str) else [part]
-        for word in words:
-            text = str(word) if type(word) is int or isinstance(word, str) else ""
-            match = _IDENTITY.fullmatch(text)
-            if match is None:
-                raise UsageError(
-                    f"ids has {word!r:.80}, but must be numbers as search shows them, such as "
-                    "[12, 13]"
-                )
-            found[int(match["id"]), int(match["start"] or 0)] = None
-    if not found or len(found) > MOST_IDS:
-        raise UsageError(f"ids has {len(found)} entries, but must have from 1 to {MOST_IDS}")
+    for word in words if isinstance(words, list) else [words]:
+        match = _IDENTITY.fullmatch(str(word))
+        if match is None:
+            raise UsageError(
+                f"ids has {word!r:.80}, but must be numbers as search shows them, such as [12, 13]"
+            )
+        found[int(match["id"]), int(match["start"] or 0)] = None
+    if not found or len(found) > fields.MOST_IDS:
+        raise UsageError(f"ids has {len(found)} entries, but must have from 1 to {fields.MOST_IDS}")
     return list(found)
 
 
@@ -188,7 +167,7 @@ def search_memory(memory: ToolMemory, request: EverythingSearch) -> str:
         name = memory.project_names().get(session.project, session.project)
         named = replace(session, project=name)
         rows.append((hit, session_row(named, hit, terms, summary.id if summary else 0)))
-    words = f"for {quote_query(query)}" if query else ""
+    words = f'for "{replace_quotes(one_line(query, 120))}"' if query else ""
     if not rows:
         return _describe_nothing(f"{request.what or 'items'} {words}".rstrip(), offset)
     where = "this project" if found.filters.projects else "all projects"
@@ -198,8 +177,8 @@ def search_memory(memory: ToolMemory, request: EverythingSearch) -> str:
     how = words or ("oldest first" if request.order == "date_asc" else "newest first")
     note = f" {found.note[0].upper()}{found.note[1:]}." if found.note else ""
     page = Page(f"search {query}", f"{len(rows)} {how} in {where}. {columns}{note}")
-    left = add_rows(page, [row for _, row in rows])
-    fitting = len(rows) - left
+    fitting = page.add_rows([row for _, row in rows])
+    left = len(rows) - fitting
     memory.note_shown("search", rows[:fitting])
     following = f"offset={offset + fitting}"
     return page.finish_page(
@@ -297,13 +276,11 @@ def get_observations(memory: ToolMemory, request: ReadRequest) -> str:
             again = f"call get_observations with ids=[{_join_first(waiting)}]"
             return page.finish_page(f"{len(waiting)} more not shown: {again}.", unknown)
         # Larger than an answer: its beginning, and how to go on.
-        shown, end = cut_text(text, page.tokens_left - most_tokens(head) - 4, per_line=PER_LINE)
-        fits = page.add_row(f"{head}\n{quote_lines(shown)}")
-        assert fits
+        shown = page.add_beginning(head, text)
         _note_whole(memory, item, shown)
-        rest = f'ids=["{item.id}@{start + end}"]'
+        rest = f'ids=["{item.id}@{start + len(shown)}"]'
         more = f"Not shown yet: ids=[{_join_first(waiting[1:])}]." if waiting[1:] else ""
-        left = f"{len(text) - end:,} characters of #{item.id} are left: {rest}."
+        left = f"{len(text) - len(shown):,} characters of #{item.id} are left: {rest}."
         return page.finish_page(left, more, unknown)
     return page.finish_page(unknown)
 
@@ -364,7 +341,7 @@ def open_for_tools(
 class ToolMemory(Memory):
     # Until they are written down, when the session is known.
     _listed: tuple[Injection, ...] = ()
-    _read: tuple[Feedback, ...] = ()
+    _read: tuple[int, ...] = ()
 
     def rest(self, now: float | None = None) -> bool:
         """Give the memory back as well: it is most of what we have."""
@@ -406,7 +383,7 @@ class ToolMemory(Memory):
 
     def note_reading(self, item: int) -> None:
         """Somebody wants more of this than a line."""
-        self._read += (Feedback(item, "fetched", self.now),)
+        self._read += (item,)
 
     def write_notes(self) -> None:
         """Write down what was listed and read. Called when the answer is out: nobody waits for it,
@@ -419,17 +396,12 @@ class ToolMemory(Memory):
             session = store.session(key, agent) if key else None
             number, prompt = (session.id, session.prompts) if session else (0, 0)
             with store.transaction("ledger", patience=_PATIENCE_TO_WRITE):
-                # Lines come first: what was listed in one answer may be read in the next.
                 store.append([
                     replace(one, session=number, prompt_number=prompt) for one in self._listed
                 ])  # fmt: skip
-                known = store.texts([one.item for one in self._read]).used
-                store.append([
-                    replace(one, session=number)
-                    for one in self._read
-                    if (used := known.get(one.item)) and (used.shown or used.listed)
-                ])  # fmt: skip
         except (YesterError, OSError):
-            self._listed, self._read = self._listed[-_MOST_OWED:], self._read[-_MOST_OWED:]
+            self._listed = self._listed[-_MOST_OWED:]
             return
+        # Lines come first: what was listed in one answer may be read in the next.
+        record_fetched(store, self._read, self.now, number)
         self._listed, self._read = (), ()

@@ -4,10 +4,10 @@
     2026-07-28                no handshake: every request names its version in `params._meta`,
                               `server/discover` tells what there is, results say their type
 
-Which of the two it is, each request tells; nothing is remembered between them. What is quick is
-answered where it is read. Tools are called in a thread of their own, one after the other, so that a
-ping or a cancellation never waits for a search. Importing this module must stay cheap (see
-`yester.__main__`): what a tool needs is imported when it is called.
+Which of the two it is, each request tells; nothing is remembered between them. Messages are
+answered one after the other, in the order in which they come: no tool takes long enough that a
+client would gain by cancelling it. Importing this module must stay cheap (see `yester.__main__`):
+what a tool needs is imported when it is called.
 
 `tools.json` is what a client is told of the tools. It goes into a model's context in every session
 that uses them: all together they stay under 900 tokens. Types are plain ones, since clients hand
@@ -18,10 +18,8 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import signal
 import sys
-import threading
 
 from yester import __version__
 
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
     Id = int | str
     Message = dict[str, Any]
     OpenMemory = Callable[[], ToolMemory]
-    # A tool, the memory and arguments → a text for a model, and whether it tells of an error.
-    AnswerCall = Callable[[Message, OpenMemory, Mapping[str, Any]], tuple[str, bool]]
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = ("2026-07-28",)
@@ -53,8 +49,7 @@ _FRESH = {"ttlMs": 3_600_000, "cacheScope": "public"}  # the tools of a process 
 PARSE, INVALID, NO_METHOD, BAD_PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
 UNSUPPORTED_VERSION = -32022
 _LONGEST = 16 << 20  # bytes of a line
-_LAST_CALL = 2.0  # seconds for a call that is running when we are told to end
-_RESTING = 300.0  # seconds without a call, after which what is large is let go
+_RESTING = 300  # seconds without a call, after which what is large is let go
 
 _RESPONSE = {"result", "error"}
 
@@ -96,19 +91,22 @@ def serve_stdio(home: str | None) -> int:
 
     server = Server(load_tools(), open_memory, _open_writer(out))
     signal.signal(signal.SIGTERM, _raise_left)
+    signal.signal(signal.SIGALRM, lambda *_: server.rest())
     code = 0
     try:
         try:
             for line in read_lines(sys.stdin.buffer):
+                signal.alarm(0)
                 server.take_line(line)
-            server.finish()
+                signal.alarm(_RESTING)
         except KeyboardInterrupt:
             code = 130
         finally:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what follows is the end
+            signal.alarm(0)
     except _Left:
         pass
-    server.finish(_LAST_CALL)
+    server.close()
     return code
 
 
@@ -128,16 +126,13 @@ def _raise_left(*_: object) -> None:
 
 
 def _open_writer(out: int) -> Callable[[Any], None]:
-    lock = threading.Lock()
-
     def write_message(message: Any) -> None:
         data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
         try:
-            with lock:
-                while data:
-                    data = data[os.write(out, data) :]
-        except OSError:  # a closed pipe; the main thread may be waiting for a line
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+            while data:
+                data = data[os.write(out, data) :]
+        except OSError:  # a closed pipe
+            raise _Left from None
 
     return write_message
 
@@ -153,16 +148,8 @@ def read_lines(source: BinaryIO, longest: int = _LONGEST) -> Iterator[bytes | No
         yield None
 
 
-def _answer_call(
-    tool: Message, open_memory: OpenMemory, arguments: Mapping[str, Any]
-) -> tuple[str, bool]:
-    from yester.faces.mcp.calls import answer_call
-
-    return answer_call(tool, open_memory, arguments)
-
-
 class Server:
-    """Takes lines, sends messages; `finish` it at the end. `open_memory` is called with the first
+    """Takes lines, sends messages; `close` it at the end. `open_memory` is called with the first
     tool."""
 
     def __init__(
@@ -170,55 +157,44 @@ class Server:
         tools: Mapping[str, Message],
         open_memory: OpenMemory,
         send: Callable[[Any], None],
-        answer_call: AnswerCall = _answer_call,
     ) -> None:
         self._tools, self._open_memory, self._send = tools, open_memory, send
-        self._answer_call = answer_call
         self._memory: ToolMemory | None = None
-        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._cancelled: dict[Id, bool] = {}  # calls that wait or run → is the answer unwanted?
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
 
     def take_line(self, line: bytes | None) -> None:
         if line is not None and not line.strip():
             return
+        answer: Any
         try:
             message = parse_message(line)
         except RpcError as error:
-            self._send(error.to_response(None))
-            return
-        batch = isinstance(message, list)
-        messages = message if batch else [message]
-        for one in messages:
-            self._note_call(one)
-        if batch or _is_call(message):
-            self._queue_job(lambda: self._answer_messages(messages, batch))
+            answer = error.to_response(None)
         else:
-            self._answer_messages(messages, batch)
-
-    def finish(self, patience: float | None = None) -> None:
-        """Answer what has been asked, or no more than what is running, if it takes no longer."""
-        if patience is not None:
-            self._ended.set()
-        self._jobs.put(None)
-        if self._thread is not None:
-            self._thread.join(patience)
-
-    # --- one message ---------------------------------------------------------------------------
-
-    def _answer_messages(self, messages: list[Any], batch: bool) -> None:
-        answers = [self._make_response(one, batch) for one in messages]
-        if found := [one for one in answers if one is not None]:
-            self._send(found if batch else found[0])
-        if self._memory is not None and any(map(_is_call, messages)):
-            try:  # the answer is out: what it showed is written down, by the thread of the tools
+            if isinstance(message, list):
+                answer = [one for one in map(self._make_response, message) if one is not None]
+            else:
+                answer = self._make_response(message)
+        if answer:
+            self._send(answer)
+        if self._memory is not None:
+            try:  # the answer is out: what it showed is written down
                 self._memory.write_notes()
             except Exception:  # noqa: BLE001 -- one note less, no call lost
                 _print_failure()
 
-    def _make_response(self, message: Any, batch: bool) -> Message | None:
-        """None for what gets none: notifications, responses, cancelled calls."""
+    def rest(self) -> None:
+        """Nothing was asked for a while: let go of what is large."""
+        if self._memory is not None:
+            self._memory.rest()
+
+    def close(self) -> None:
+        if self._memory is not None:
+            self._memory.close()
+
+    # --- one message ---------------------------------------------------------------------------
+
+    def _make_response(self, message: Any) -> Message | None:
+        """None for what gets none: notifications and responses."""
         if isinstance(message, dict) and "method" not in message and _RESPONSE & message.keys():
             return None  # we ask nothing, so it answers nothing
         id_ = message.get("id") if isinstance(message, dict) else None
@@ -227,32 +203,13 @@ class Server:
             method, params = parse_request(message)
             if id_ is None:
                 return None
-            if self._cancelled.get(id_):
-                del self._cancelled[id_]
-                return None
-            if batch and method == "initialize":
-                raise RpcError(INVALID, "initialize must not be part of a batch")
-            result = self._method_result(method, params)
-            answer = {"jsonrpc": "2.0", "id": id_, "result": result}
+            return {"jsonrpc": "2.0", "id": id_, "result": self._method_result(method, params)}
         except RpcError as error:
-            answer = error.to_response(id_)
+            return error.to_response(id_)
         except Exception as error:  # noqa: BLE001 -- one call must not end the others
             _print_failure()
             failed = f"yester failed ({type(error).__name__}); its stderr tells more"
-            answer = RpcError(INTERNAL, failed).to_response(id_)
-        return None if id_ is not None and self._cancelled.pop(id_, False) else answer
-
-    def _note_call(self, message: Any) -> None:
-        """Remember a call that will wait, or that one is not wanted any more."""
-        if not isinstance(message, dict):
-            return
-        id_, params = message.get("id"), message.get("params")
-        if _is_call(message) and _is_id(id_):
-            self._cancelled[id_] = False
-        elif message.get("method") == "notifications/cancelled" and isinstance(params, dict):
-            wanted = params.get("requestId")
-            if _is_id(wanted) and wanted in self._cancelled:
-                self._cancelled[wanted] = True
+            return RpcError(INTERNAL, failed).to_response(id_)
 
     # --- methods -------------------------------------------------------------------------------
 
@@ -263,7 +220,7 @@ class Server:
         if method == "tools/call":
             result = self._call_tool(params)
         elif method == "tools/list":
-            result = self._list_tools(params) | (_FRESH if modern else {})
+            result = {"tools": list(self._tools.values()), **(_FRESH if modern else {})}
         elif method == "ping" and not modern:
             result = {}
         elif method == "server/discover":
@@ -276,11 +233,6 @@ class Server:
             result |= {"resultType": "complete", "_meta": {f"{_META}serverInfo": _INFO}}
         return result
 
-    def _list_tools(self, params: Message) -> Message:
-        if params.get("cursor") is not None:
-            raise RpcError(BAD_PARAMS, "cursor: there is one page of tools; leave it out")
-        return {"tools": list(self._tools.values())}
-
     def _call_tool(self, params: Message) -> Message:
         name, arguments = params.get("name"), params.get("arguments")
         tool = self._tools.get(name) if isinstance(name, str) else None
@@ -288,35 +240,15 @@ class Server:
             raise RpcError(BAD_PARAMS, f"no tool {name!r:.100}; there is {', '.join(self._tools)}")
         if arguments is not None and not isinstance(arguments, dict):
             raise RpcError(BAD_PARAMS, f"arguments of {name} must be an object")
-        text, failed = self._answer_call(tool, self._opened_memory, arguments or {})
+        from yester.faces.mcp.calls import answer_call
+
+        text, failed = answer_call(tool, self._opened_memory, arguments or {})
         return {"content": [{"type": "text", "text": text}], "isError": failed}
 
     def _opened_memory(self) -> ToolMemory:
         if self._memory is None:
             self._memory = self._open_memory()
         return self._memory
-
-    # --- the thread of the tools ---------------------------------------------------------------
-
-    def _queue_job(self, job: Callable[[], None]) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run_jobs, daemon=True)
-            self._thread.start()
-        self._jobs.put(job)
-
-    def _run_jobs(self) -> None:
-        while not self._ended.is_set():
-            try:
-                job = self._jobs.get(timeout=_RESTING)
-            except queue.Empty:
-                if self._memory is not None:
-                    self._memory.rest()
-                continue
-            if job is None:
-                break
-            job()
-        if self._memory is not None:
-            self._memory.close()
 
 
 def _print_failure() -> None:
@@ -333,28 +265,16 @@ def parse_message(line: bytes | None) -> Any:
     if line is None:
         raise RpcError(INVALID, f"the message is longer than {_LONGEST >> 20} MiB")
     try:
-        message = json.loads(line.decode(), parse_constant=_refuse_constant)
-    except UnicodeDecodeError:
-        raise RpcError(PARSE, "the message is not UTF-8") from None
-    except RecursionError:
-        raise RpcError(PARSE, "the message is nested too deeply") from None
-    except ValueError as error:
+        message = json.loads(line.decode())
+    except (ValueError, RecursionError) as error:  # also what is not UTF-8
         raise RpcError(PARSE, f"the message is not JSON ({error})") from None
     if message == []:
         raise RpcError(INVALID, "the batch is empty")
     return message
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
-
-
 def _is_id(value: Any) -> TypeGuard[Id]:
     return isinstance(value, int | str) and not isinstance(value, bool)
-
-
-def _is_call(message: Any) -> bool:
-    return isinstance(message, dict) and message.get("method") == "tools/call"
 
 
 def parse_request(message: Any) -> tuple[str, Message]:
@@ -389,11 +309,7 @@ def names_version(params: Message) -> bool:
     if not isinstance(meta, dict) or f"{_META}protocolVersion" not in meta:
         return False
     asked = meta[f"{_META}protocolVersion"]
-    if not isinstance(asked, str) or f"{_META}clientCapabilities" not in meta:
-        raise RpcError(
-            BAD_PARAMS, f"_meta needs {_META}protocolVersion and {_META}clientCapabilities"
-        )
     if asked not in MODERN:
         known = {"supported": list(MODERN), "requested": asked}
-        raise RpcError(UNSUPPORTED_VERSION, f"no protocol version {asked[:40]!r}", known)
+        raise RpcError(UNSUPPORTED_VERSION, f"no protocol version {asked!r:.40}", known)
     return True

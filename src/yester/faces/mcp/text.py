@@ -17,6 +17,7 @@ from yester.context.lines import (
     item_icon,
     join_title,
     one_line,
+    quote_lines,
     quote_name,
     quote_text,
     replace_quotes,
@@ -31,7 +32,7 @@ ROW = 96  # tokens of a row
 _FOOT = 150  # tokens kept for the last lines
 _TITLE, _SNIPPET = 100, 240  # characters
 _QUOTES = 3  # tokens of the quotation marks around a row's words
-PER_LINE = 2  # tokens of the mark before each line of what is whole
+_PER_LINE = 2  # tokens of the mark before each line of what is whole
 
 MARK = "▶"
 
@@ -86,11 +87,6 @@ def name_within(text: str, most: int = 14) -> str:
 def short_session(session: str) -> str:
     """As much of a session's id as finds it again."""
     return replace_quotes(one_line(session, 100)[:8])
-
-
-def quote_query(text: str) -> str:
-    """For a message: on one line, in quotation marks."""
-    return f'"{replace_quotes(one_line(text, 120))}"'
 
 
 def format_time(epoch: float, clock: bool = False) -> str:
@@ -199,15 +195,22 @@ class Page:
         self._rows.insert(1 if first else len(self._rows), text)
         return True
 
+    def add_rows(self, rows: Sequence[str]) -> int:
+        """Put in as many as fit, in their order; how many."""
+        for number, one in enumerate(rows):
+            if not self.add_row(one):
+                return number
+        return len(rows)
+
+    def add_beginning(self, head: str, text: str) -> str:
+        """Put in as much of a text as fits, quoted; what of it that is."""
+        most = self.tokens_left - most_tokens(head) - 4
+        shown, _ = cut_text(text, most, per_line=_PER_LINE)
+        fits = self.add_row(f"{head}\n{quote_lines(shown)}")
+        assert fits
+        return shown
+
     def finish_page(self, *foot: str) -> str:
         """The whole answer with what is said at its end."""
         end, _ = cut_text("\n".join(filter(None, foot)), _FOOT)
         return fence_text("memory", "\n".join([*self._rows, *filter(None, [end])]), self._note)
-
-
-def add_rows(page: Page, rows: Sequence[str]) -> int:
-    """Put in as many as fit, in their order; how many are left."""
-    for number, one in enumerate(rows):
-        if not page.add_row(one):
-            return len(rows) - number
-    return 0

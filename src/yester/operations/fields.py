@@ -1,0 +1,37 @@
+"""The words that the fields of requests are made of: a type, its limits, one sentence of help."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from yester.model import KINDS
+
+MOST_IDS = 100
+LARGEST = 2**53 - 1  # what every JSON reader can count to
+
+Kind = Literal["message", "prompt", "observation", "summary", "memory", "note"]
+Form = Literal["index", "full"]
+assert set(Kind.__args__) == set(KINDS)  # type: ignore[attr-defined]
+
+
+def about(description: str, **limits: Any) -> Meta:
+    """What a field is for, in a sentence, and what it must be."""
+    return Meta(description=description, **limits)
+
+
+Name = Annotated[str, Meta(max_length=400)]
+# Of a list that is written with commas nobody can tell later where a comma was meant as such: any
+# text is one, and the length of a request's head is the limit.
+Names = list[str]
+Text = Annotated[str, Meta(max_length=4_000)]
+Since = Annotated[str, Meta(max_length=40, extra_json_schema={"format": "yester-since"})]
+Until = Annotated[str, Meta(max_length=40, extra_json_schema={"format": "yester-until"})]
+Id = Annotated[int, Meta(ge=1, le=LARGEST)]
+Count = Annotated[int, about("At most so many.", ge=1, le=100)]
+Offset = Annotated[int, about("Leave out the first ones.", ge=0, le=1_000_000)]
+Shape = Annotated[Form, about("index: a row each, ~75 tokens; full: everything, so ask for few.")]
+ProjectName = Annotated[Name, about("Only this project, by its name or key.")]
+AgentName = Annotated[Name, about("Only this agent, e.g. claude-code.")]
+Kinds = Annotated[list[Kind], about("Only these kinds.")]
