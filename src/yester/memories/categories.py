@@ -78,6 +78,11 @@ class Category:
     def field(self, name: str) -> Field | None:
         return next((one for one in self.fields if one.name == name), None)
 
+    @property
+    def defaults(self) -> Content:
+        """What a content holds where nothing was said."""
+        return {one.name: one.default for one in self.fields if one.default is not None}
+
 
 def _make_fields(rows: Mapping[str, Mapping[str, Any]]) -> list[Field]:
     return [
@@ -148,8 +153,7 @@ def drop_surrogates(text: str) -> str:
 def draft_content(category: Category, text: str, given: Mapping[str, Any]) -> Content:
     """What a plain text says in the fields of a category, over it what was given field by field,
     under it what the category takes where nothing was said."""
-    content = {one.name: one.default for one in category.fields if one.default is not None}
-    text = text.strip()
+    content, text = category.defaults, text.strip()
     if category.lines and "\n" in text:
         text, _, rest = text.partition("\n")
         lines = [_BULLET.sub("", line).strip() for line in rest.splitlines()]
@@ -328,27 +332,6 @@ def _walk_lines(
 # --- two into one --------------------------------------------------------------------------------
 
 
-def join_contents(
-    fields: Sequence[Field], old: Mapping[str, Any], new: Mapping[str, Any]
-) -> Content:
-    """The old content with what is new: lists grow, other fields take the new value where it says
-    something. Nothing of a list is lost; joining twice changes nothing."""
-    result = Content(old)
-    for field in fields:
-        value, have = new.get(field.name), old.get(field.name)
-        if value is None or value in (field.default, UNSTATED):
-            continue
-        if field.kind in ("texts", "records") and have:
-            kept = [one for one in have if one != UNSTATED]
-            kept += [one for one in value if one not in kept and one != UNSTATED]
-            result[field.name] = kept or have
-        elif field.kind == "record" and have:
-            result[field.name] = join_contents(field.fields, have, value)
-        else:
-            result[field.name] = value
-    return result
-
-
 def merge_changes(
     base: Mapping[str, Any],
     mine: Mapping[str, Any],
@@ -359,7 +342,10 @@ def merge_changes(
 ) -> Content:
     """What both have made of the same: of lists what each has added and taken away, of the rest
     what one of them has changed. Where both have, and differ, mine counts if it is to `overrule`;
-    else UsageError names it. A None of mine takes something away."""
+    else UsageError names it. A None of mine takes something away.
+
+    With what nobody has stated as the base (`Category.defaults`) it is two said one after the
+    other: lists grow, and other fields take the new value where it says something."""
     result = Content()
     for name in dict.fromkeys((*theirs, *mine)):
         was, own, other = base.get(name), mine.get(name), theirs.get(name)
@@ -368,17 +354,19 @@ def merge_changes(
         elif isinstance(own, dict) and isinstance(other, dict):
             before = was if isinstance(was, dict) else {}
             value = merge_changes(before, own, other, overrule=overrule, where=f"{where}{name}.")
-        elif overrule or other == was:
+        elif other == was:
             value = own
         elif isinstance(own, list) and isinstance(other, list):
             had = was if isinstance(was, list) else []
             kept = [one for one in other if one in own or one not in had]
             value = kept + [one for one in own if one not in other and one not in had]
+        elif overrule:
+            value = own
         else:
             raise UsageError(
                 f"{where}{name} has been changed to {other!r} meanwhile, and you have written "
                 f"{own!r}; decide and edit it again"
             )
-        if value is not None or theirs.get(name, "") is None:  # a null that others have written
+        if value is not None:
             result[name] = value
     return result

@@ -11,12 +11,10 @@ file with the fields that were changed in the store since then, which the memory
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from math import isfinite
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -24,7 +22,7 @@ import msgspec
 from yester.clock import format_iso, parse_iso
 from yester.errors import SourceError, UsageError
 from yester.fence import strip_fenced
-from yester.memories.categories import CATEGORIES, LONGEST_TITLE, Field, clean_text, merge_changes
+from yester.memories.categories import CATEGORIES, LONGEST_TITLE, Field, clean_text
 from yester.memories.memory import Plain, plain_form
 from yester.memories.remember import Draft
 from yester.model import Change, Memo, MemoFile
@@ -37,7 +35,7 @@ FILED = tuple(row.name for row in CATEGORIES.values() if row.folder)  # categori
 _FIELDS: Mapping[str, str] = {
     "title": "title", "tags": "tags", "files": "related_files", "confidence": "confidence",
 }  # fmt: skip
-_TOLD = (*_FIELDS, "type", "content", "status", "reason")  # what a file says of a memory
+TOLD = (*_FIELDS, "type", "content", "status", "reason")  # what a file says of a memory
 _STATUS_KEYS = ("retired_at", "retired_reason", "archived_at", "archived_reason")
 _ORDER = (
     "schema_version", "category", "id", "title", "record_status", "created_at", "updated_at",
@@ -122,9 +120,8 @@ class MemoryFile:
 
     def with_values(self, **values: Any) -> MemoryFile:
         """With other values; None takes a key away, and nothing is no list."""
-        gone = {name for name, value in values.items() if value in (None, [])}
-        new = {**self.values, **values}
-        return MemoryFile({name: value for name, value in new.items() if name not in gone})
+        new = {name: None if value == [] else value for name, value in values.items()}
+        return MemoryFile(_change_values(self.values, new))
 
     def to_bytes(self) -> bytes:
         if self.raw:
@@ -134,6 +131,11 @@ class MemoryFile:
             return f"{text}\n".encode()
         except UnicodeEncodeError:  # half a character, which only an escape can say
             return f"{json.dumps(self.values, indent=2)}\n".encode()
+
+
+def _change_values(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    gone = {name for name, value in new.items() if value is None}
+    return {name: value for name, value in {**old, **new}.items() if name not in gone}
 
 
 def canonical_json(value: Any) -> str:
@@ -147,35 +149,17 @@ def canonical_json(value: Any) -> str:
 def parse_memory_file(data: bytes, where: str = "memory") -> MemoryFile:
     """The memory in a file; SourceError with a sentence where it is none."""
     try:
-        values = json.loads(
-            data.decode("utf-8-sig"), object_pairs_hook=_refuse_duplicates,
-            parse_constant=_parse_finite, parse_float=_parse_finite,
-        )  # fmt: skip
+        values = json.loads(data.decode("utf-8-sig"))
         if not _is_shallow(values, _DEEPEST + 1):
             raise RecursionError
         msgspec.convert(values, _Form)
     except msgspec.ValidationError as error:
         raise SourceError(f"{where}: is no memory ({error})") from None
-    except ValueError as error:  # also NaN, a number out of bounds, a key twice
+    except ValueError as error:
         raise SourceError(f"{where}: is not JSON ({error})") from None
     except RecursionError:
         raise SourceError(f"{where}: is nested too deeply") from None
     return MemoryFile(values, data)
-
-
-def _refuse_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Which of two was meant nobody knows, and one of them would be lost when it is written."""
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise ValueError(f"the key {twice!r} stands there twice")
-    return values
-
-
-def _parse_finite(text: str) -> float:
-    if not isfinite(number := float(text)):
-        raise ValueError(f"{text[:20]} is no number there")
-    return number
 
 
 def _is_shallow(value: Any, levels: int) -> bool:
@@ -189,8 +173,7 @@ def redact_memory_file(one: MemoryFile) -> bytes:
     """The file as it may be kept: what is secret, private or was injected goes. b"" where nothing
     can be kept of it."""
     values = change_texts(one.values, lambda text: redact(strip_fenced(text)))
-    same = canonical_json(values) == canonical_json(one.values)
-    data = one.to_bytes() if same else MemoryFile(values).to_bytes()
+    data = one.to_bytes() if values == one.values else MemoryFile(values).to_bytes()
     try:
         parse_memory_file(data)
     except SourceError:
@@ -216,21 +199,21 @@ def file_from_memory(
             was |= change.before or {}
         if file.id != id_:
             file = file.with_values(id=id_)
-        if all(now[name] == was[name] for name in _TOLD):
+        if all(now[name] == was[name] for name in TOLD):
             return file
     values |= {key: now[name] for name, key in _FIELDS.items() if now[name] != was.get(name)}
     if now["type"] != was.get("type"):
         values |= {"category": now["type"], "content": now["content"]}
     elif now["content"] != was["content"]:
-        values["content"] = merge_changes(
-            was["content"], now["content"], file.content, overrule=True
-        )
+        before, after = was["content"], now["content"]
+        names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+        values["content"] = _change_values(file.content, {name: after.get(name) for name in names})
     if any(now[name] != was.get(name) for name in ("status", "reason")):
         values |= dict.fromkeys(_STATUS_KEYS) | _status_values(memo, successor)
     changes = [
         {"date": format_iso(one.epoch), "summary": one.why or f"{one.what}: {', '.join(names)}"}
         for one in reversed(history)
-        if one.before is not None and (names := [name for name in _TOLD if name in one.after])
+        if one.before is not None and (names := [name for name in TOLD if name in one.after])
     ]
     return file.with_values(
         **values,
@@ -285,17 +268,3 @@ def _pick_fields(fields: Sequence[Field], content: Any) -> Any:
         return content
     known = [field for field in fields if field.name in content]
     return {field.name: _pick_fields(field.fields, content[field.name]) for field in known}
-
-
-def apply_file_changes(have: Plain, was: Plain, now: Plain, tagged: bool) -> Plain:
-    """A memory's plain form with what a file says otherwise than before (`was`, `now`). Tags are
-    not taken from a file that is not `tagged`, and no reason for a status that is not the store's.
-
-    Field by field: what the store holds in its own words is not replaced by what it was made of."""
-    usable = {
-        "tags": tagged,
-        "reason": have["status"] == was["status"] or was["status"] != now["status"],
-    }
-    told = [name for name in _TOLD if usable.get(name, True)]
-    before, after = ({name: form[name] for name in told} for form in (was, now))
-    return merge_changes(before, after, have, overrule=True)

@@ -17,12 +17,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import count
-from pathlib import Path, PurePosixPath
-from typing import Any
-from urllib.parse import quote, unquote
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import quote
+
+import msgspec
 
 from yester.errors import NotFound, SourceError
 from yester.fence import neutralize_text
@@ -32,11 +32,9 @@ from yester.memories.files import MemoryFile, parse_memory_file
 from yester.text.sentences import shorten_text
 
 INSIDE = Path(".claude", "memory")
-INDEX, INDEX_HEADER = "index.md", "# Memory Index\n\n"
+INDEX, INDEX_HEADER = "index.md", b"# Memory Index\n\n"
 CONFIG = "memory-config.json"
-MOST_INJECTED = 20
 _DEEPEST = 3  # folders in each other
-_MOST_FILES = 20_000
 
 
 def locate_folder(named: Path) -> tuple[Path, Path]:
@@ -66,156 +64,69 @@ def find_folder(cwd: Path, top: str) -> Path:
 
 # --- memory-config.json --------------------------------------------------------------------------
 
+_Number = Annotated[int, msgspec.Meta(ge=0)]
+# A folder below the root, and one that is read: no part of it is hidden.
+_Below = Annotated[str, msgspec.Meta(pattern=r"\A(?!\.)[^/\\\0]+(?:/(?!\.)[^/\\\0]+){0,2}\Z")]
 
-@dataclass(frozen=True, slots=True)
-class FolderConfig:
-    folders: Mapping[str, str] = field(default_factory=dict)  # category → folder
-    retention_days: Mapping[str, int] = field(default_factory=dict)
-    max_inject: int | None = None  # None: it says nothing about it
-    warnings: tuple[str, ...] = ()
+
+class _Retrieval(msgspec.Struct):
+    max_inject: _Number | None = None  # None: it says nothing about it
+
+
+class _CategoryConfig(msgspec.Struct):
+    folder: _Below | None = None
+    retention_days: _Number = 0
+
+
+class FolderConfig(msgspec.Struct):
+    retrieval: _Retrieval = msgspec.field(default_factory=_Retrieval)
+    categories: dict[str, _CategoryConfig] = msgspec.field(default_factory=dict)
 
     def folder_of(self, category: str) -> str:
         """Where memories of a category are written; one nobody has told of gets its own name."""
-        known = CATEGORIES.get(category)
-        return self.folders.get(category) or (known and known.folder) or category.replace("_", "-")
+        said, known = self.categories.get(category), CATEGORIES.get(category)
+        return (said and said.folder) or (known and known.folder) or category.replace("_", "-")
 
 
-def parse_folder_config(data: bytes | None, where: str = CONFIG) -> FolderConfig:
-    """Never an error: a value that cannot be used is as if it were not there, and is named."""
-    warnings: list[str] = []
-
-    def pick(values: Any, name: str, check: Callable[[Any], Any], above: str = "") -> Any:
-        if (given := values.get(name)) is None:
-            return None
-        try:
-            return check(given)
-        except (TypeError, ValueError, OverflowError):
-            shown = shorten_text(ascii(given), 40)
-            warnings.append(f"{where}: {above}{name} is {shown}; the default is used")
-            return None
-
+def read_folder_config(root: Path) -> tuple[FolderConfig, list[str]]:
+    """What it says, and what is wrong with it; one that cannot be used is as if it were not there:
+    also a link, a pipe, one that is too large."""
     try:
-        whole = _check_object(json.loads((b"{}" if data is None else data).decode("utf-8-sig")))
-    except (TypeError, ValueError, RecursionError):
-        return FolderConfig(warnings=(f"{where}: is not a JSON object; the defaults are used",))
-    retrieval = pick(whole, "retrieval", _check_object) or {}
-    most = pick(retrieval, "max_inject", _check_number, "retrieval.")
-    folders, days = {}, {}
-    categories = pick(whole, "categories", _check_object) or {}
-    for name in categories:
-        row = pick(categories, name, _check_object, "categories.") or {}
-        folders[name] = pick(row, "folder", _check_folder, f"categories.{name}.") or ""
-        days[name] = pick(row, "retention_days", _check_number, f"categories.{name}.") or 0
-    limit = None if most is None else min(most, MOST_INJECTED)
-    return FolderConfig(folders, days, limit, tuple(warnings))
-
-
-def read_folder_config(root: Path) -> FolderConfig:
-    path = root / CONFIG
-    try:
-        return parse_folder_config(read_shared(path), str(path))
-    except SourceError as error:  # a link, a pipe, too large: as if it were not there
-        return FolderConfig(warnings=(f"{error}; the defaults are used",))
+        data = read_shared(root / CONFIG) or b"{}"
+        return msgspec.convert(json.loads(data.decode("utf-8-sig")), FolderConfig, strict=False), []
+    except (SourceError, ValueError, RecursionError) as error:
+        return FolderConfig(), [
+            f"{root / CONFIG}: the defaults are used, since it cannot be: {error}"
+        ]
 
 
 def narrow_limit(most: int, top: str) -> int:
     """At most so many as the user has set (`most`), or fewer where the project at `top` says so."""
-    found = read_folder_config(Path(top) / INSIDE).max_inject if top and most > 0 else None
+    if not top or most <= 0:
+        return most
+    found = read_folder_config(Path(top) / INSIDE)[0].retrieval.max_inject
     return most if found is None else min(most, found)
-
-
-def _check_object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
-
-
-def _check_folder(value: str) -> str:
-    """One below the root, and one that is read."""
-    parts = PurePosixPath(value).parts
-    hidden = any(part.startswith((".", "/")) for part in parts)
-    if hidden or not 0 < len(parts) <= _DEEPEST or {*value} & {"\0", "\\"}:
-        raise ValueError
-    return value
-
-
-def _check_number(value: Any) -> int:
-    """A whole number, none below zero, also as people write it ("5", 5.7)."""
-    if isinstance(value, bool):
-        raise TypeError
-    return max(int(float(value)), 0)
 
 
 # --- index.md ------------------------------------------------------------------------------------
 
 # - [DECISION] Use Postgres for the ledger -> .claude/memory/decisions/use-postgres.json #tags:db
 #
-# Whatever a title, tag or path holds, a line stays one line with one arrow, and reading it gives
-# back what it was made from (title and tags in their neutral form). Other tools take the first
-# ` -> ` for the arrow and a path without spaces; so neither can stand anywhere else in our lines.
-# Of their lines the last arrow with a path behind it counts: a title may hold one, and a tag too.
-_LINE = re.compile(
-    r"-\s+\[(?P<label>[A-Z][A-Z0-9_]*)\]\s+(?P<title>\S.*)\s->\s+(?P<path>\S.*?\.json)"
-    r"(?:\s+#tags:(?P<tags>.*))?"
-)
-_LONGEST_LINE, _LONGEST_TITLE, _LONGEST_TAG = 10_000, 120, 60
+# Whatever a title, tag or path holds, a line stays one line with one arrow. Readers take the first
+# ` -> ` for the arrow and a path without spaces; so neither can stand anywhere else in a line.
+_LONGEST_TITLE, _LONGEST_TAG = 120, 60
 _TAGS_MARK = re.compile(r"(#\s*tags)\s*:[\s:]*", re.IGNORECASE)
 _SAFE = "/!$&'()*+,;=:@~"  # what may stand in a path as it is, besides letters and digits
 
 
-@dataclass(frozen=True, slots=True)
-class IndexLine:
-    label: str  # the category in capitals
-    title: str
-    path: str
-    tags: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        tags = f" #tags:{','.join(self.tags)}" if self.tags else ""
-        path = quote(self.path, _SAFE, errors="surrogateescape")
-        return f"- [{self.label}] {self.title} -> {path}{tags}"
-
-
-def make_index_line(one: MemoryFile, path: str) -> IndexLine:
+def make_index_line(one: MemoryFile, path: str) -> str:
     """What can be said of a memory in one line; its id stands in for a title nobody sees."""
-    tags = (_neutral_words(tag.replace(",", " "), _LONGEST_TAG) for tag in one.tags)
-    title = _neutral_words(one.title, _LONGEST_TITLE) or one.id
     label = re.sub(r"[^A-Z0-9_]", "_", one.category.upper())
-    return IndexLine(label, title, path, tuple(dict.fromkeys(filter(None, tags))))
-
-
-def parse_index_line(text: str) -> IndexLine | None:
-    """A line of an index, ours or another tool's; None: it is none."""
-    found = _LINE.fullmatch(text.strip()) if len(text) <= _LONGEST_LINE else None
-    if found is None:
-        return None
-    words = (word.strip() for word in (found["tags"] or "").split(","))
-    path = unquote(found["path"], errors="surrogateescape")
-    return IndexLine(found["label"], found["title"].strip(), path, tuple(filter(None, words)))
-
-
-def parse_index(text: str) -> dict[str, IndexLine]:
-    """path → line, of everything in an index that is one."""
-    return {one.path: one for one in map(parse_index_line, text.split("\n")) if one}
-
-
-def update_index(text: str, wanted: Iterable[IndexLine]) -> str:
-    """An index that lists exactly these. Lines that are right stay as they are, and so does
-    everything that is no entry; what is missing comes at the end, in the order given."""
-    waiting = {one.path: one for one in wanted}
-    end = "\r\n" if "\r\n" in text else "\n"
-    kept: list[str] = []
-    for raw in re.findall(r"[^\n]*\n|[^\n]+", text or INDEX_HEADER):
-        have = parse_index_line(raw)
-        if have is None:
-            kept.append(raw)
-        elif one := waiting.pop(have.path, None):
-            visible = all(char.isprintable() or char in "\t\r\n" for char in raw)
-            ending = raw[len(raw.rstrip("\r\n")) :]
-            kept.append(raw if visible and have == one else f"{one}{ending}")
-    if waiting and kept and not kept[-1].endswith("\n"):
-        kept[-1] += end
-    return "".join(kept) + "".join(f"{one}{end}" for one in waiting.values())
+    title = _neutral_words(one.title, _LONGEST_TITLE) or one.id
+    words = (_neutral_words(tag.replace(",", " "), _LONGEST_TAG) for tag in one.tags)
+    tags = ",".join(dict.fromkeys(filter(None, words)))
+    line = f"- [{label}] {title} -> {quote(path, _SAFE, errors='surrogateescape')}"
+    return f"{line} #tags:{tags}" if tags else line
 
 
 def _neutral_words(text: str, most: int) -> str:
@@ -237,7 +148,7 @@ class MemoryFolder:
         self.memories: dict[str, MemoryFile] = {}  # by key
         self.paths: dict[str, str] = {}  # key → path below the root
         self.unread: dict[str, str] = {}  # path below the root → why
-        self.config = read_folder_config(root)
+        self.config, self.warnings = read_folder_config(root)
         self._read_memories()
 
     def put_memory(self, one: MemoryFile) -> None:
@@ -254,24 +165,25 @@ class MemoryFolder:
         del self.memories[key], self.paths[key]
 
     def write_index(self) -> bool:
-        """index.md as it must be by the files; True where it was written. One that is right is left
-        alone, whoever wrote it and in whatever order. Only memories in force are listed."""
+        """index.md made from the files; True where it was written. One that lists the same, in
+        whatever order, is left alone, and so is what is no entry. Only memories in force are
+        listed."""
         path = self.root / INDEX
+        inside = self.root.absolute().parts[-2:] == INSIDE.parts
+        above = f"{INSIDE.as_posix()}/" if inside else ""  # paths are seen from the project
+        lines = [
+            make_index_line(one, above + self.paths[key])
+            for key, one in sorted(self.memories.items())
+            if one.status == "active"
+        ]
         present = read_shared(path)
-        text = (present or b"").decode("utf-8", "surrogateescape")
-        above = self._path_prefix(text)
-        wanted = update_index(
-            text,
-            (
-                make_index_line(one, above + self.paths[key])
-                for key, one in sorted(self.memories.items())
-                if one.status == "active"
-            ),
-        )
-        if (present is None and not self.memories) or (present is not None and wanted == text):
+        before = (present or INDEX_HEADER).decode("utf-8", "surrogateescape").splitlines()
+        entries = [line for line in before if line.startswith("- [")]
+        if {*entries} == {*lines}:
             return False
+        text = "\n".join([line for line in before if line not in entries] + [*lines, ""])
         make_folder(self.root, "")
-        return swap_shared(path, wanted.encode("utf-8", "surrogateescape"), present)
+        return swap_shared(path, text.encode("utf-8", "surrogateescape"), present)
 
     def _swap_file(self, path: str, data: bytes | None, present: MemoryFile | None) -> None:
         """SourceError where the file is not the one that was read any more: whoever has changed it
@@ -281,28 +193,17 @@ class MemoryFolder:
             raise SourceError(f"{at}: has changed while it was looked at; it is left as it is")
 
     def _read_memories(self) -> None:
-        """The same memory in two files is the one whose file has its name, else the first; the
-        other is among the unread."""
-        for number, path in enumerate(self._list_files()):
-            if number == _MOST_FILES:
-                self.unread[""] = (
-                    f"{self.root}: has more than {_MOST_FILES:,} files; the rest was not read"
-                )
-                break
+        """Of the same memory in two files the first counts; the other is among the unread."""
+        for path in self._list_files():
+            at = self.root / path
             try:
-                data = read_shared(self.root / path)
-                if data is None:
-                    continue  # taken away since the folder was listed
-                one = parse_memory_file(data, str(self.root / path))
+                one = parse_memory_file(read_shared(at) or b"", str(at))
             except SourceError as error:
                 self.unread[path] = str(error)
                 continue
-            chosen, other = path, self.paths.get(one.key)
-            if other and (Path(other).stem == one.id or Path(path).stem != one.id):
-                chosen, other = other, path
-            if other:
-                self.unread[other] = f"{self.root / other}: is {one.key} once more, beside {chosen}"
-            if chosen == path:
+            if known := self.paths.get(one.key):
+                self.unread[path] = f"{at}: is {one.key} once more, beside {known}"
+            else:
                 self.memories[one.key], self.paths[one.key] = one, path
 
     def _list_files(self) -> Iterator[str]:
@@ -325,21 +226,11 @@ class MemoryFolder:
                     yield (here / name).as_posix()
 
     def _choose_path(self, one: MemoryFile) -> str:
-        """A name nobody has: by another file with this name the memory must not be hidden."""
-        start = f"{self.config.folder_of(one.category)}/{one.id}"
-        if f"{start}.json" in self.unread:
-            raise SourceError(f"{self.root / start}.json: cannot be read, so it is kept")
-        taken = {path.casefold() for path in (*self.paths.values(), *self.unread)}
-        names = (f"{start}{f'.{number}' if number > 1 else ''}.json" for number in count(1))
-        return next(name for name in names if name.casefold() not in taken)
-
-    def _path_prefix(self, index: str) -> str:
-        """From where the index sees the files: as it did before, else from the project, whose
-        `.claude/memory` the folder mostly is."""
-        files = {*self.paths.values()}
-        for path in parse_index(index):
-            for deep in range(2, _DEEPEST + 2):
-                if (end := "/".join(path.split("/")[-deep:])) in files:
-                    return path.removesuffix(end)
-        inside = self.root.absolute().parts[-2:] == INSIDE.parts
-        return f"{INSIDE.as_posix()}/" if inside else ""
+        """Its own name, unless another file has it, which must not be hidden."""
+        path = f"{self.config.folder_of(one.category)}/{one.id}.json"
+        if path.casefold() in {known.casefold() for known in (*self.paths.values(), *self.unread)}:
+            raise SourceError(
+                f"{self.root / path}: stands where {one.key} would be written, so it is kept; "
+                "rename or mend it"
+            )
+        return path

@@ -25,9 +25,9 @@ from yester.memories.categories import (
     drop_surrogates,
     get_category,
     is_same_saying,
-    join_contents,
     lead_text,
     list_texts,
+    merge_changes,
 )
 from yester.memories.lifecycle import (
     get_memory,
@@ -263,14 +263,15 @@ def _add_to_memory(store: Store, memo: Memo, values: Plain, by: Author, choice: 
         )
     if memo.item.status != "active":
         raise UsageError(f"memory #{memo.item.id} is {memo.item.status}; restore it first")
+    old, new = have["content"], values["content"]
     wanted = {
         **have,
-        "content": join_contents(category.fields, have["content"], values["content"]),
+        "content": merge_changes(category.defaults, new, old, overrule=True),
         "tags": list(dict.fromkeys((*have["tags"], *values["tags"]))),
         "files": list(dict.fromkeys((*have["files"], *values["files"]))),
     }
-    new = rewrite_memory(store, memo, wanted, by)
-    return Kept(new, "known" if new is memo else "updated", choice)
+    changed = rewrite_memory(store, memo, wanted, by)
+    return Kept(changed, "known" if changed is memo else "updated", choice)
 
 
 def _deliver_again(store: Store, draft: Draft, values: Plain, by: Author) -> Kept | None:

@@ -161,7 +161,7 @@ def sync_command(
         store = app.store
         with write_lock(app.home / "run" / "sync.lock", _SYNC_PATIENCE):
             done = sync_folder(store, root, whose, by, emptied=emptied)
-    hints = [*done.folder.config.warnings, *_retention_hints(app, done)]
+    hints = [*done.folder.warnings, *_retention_hints(app, done)]
     lines = [
         *(f"{_DONE[one.what]:9}{one.key}{f': {one.why}' if one.why else ''}" for one in done.done),
         _summarise_sync(done, dry_run),
@@ -183,10 +183,10 @@ def sync_command(
 def _retention_hints(app: App, done: SyncReport) -> list[str]:
     """A repository deletes nothing of the user's: what its configuration asks for is only told."""
     return [
-        f"{done.folder.root}: its memory-config.json wants {name} kept for {days} days; "
-        f"that is yours to decide: [retention] {name} = {days} in config.toml"
-        for name, days in done.folder.config.retention_days.items()
-        if days and name not in app.config.retention
+        f"{done.folder.root}: its memory-config.json wants {name} kept for {row.retention_days} "
+        f"days; that is yours to decide: [retention] {name} = {row.retention_days} in config.toml"
+        for name, row in done.folder.config.categories.items()
+        if row.retention_days and name not in app.config.retention
     ]
 
 
