@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.table import each
@@ -14,7 +14,6 @@ from yester.errors import UsageError
 from yester.memories.memory_md import (
     add_line,
     lead_sentence,
-    name_notes,
     parse_page,
     render_line,
     split_lines,
@@ -107,59 +106,10 @@ def test_whatever_a_page_holds_its_notes_stand_where_they_say(text):
         last = entry.last
 
 
-# --- names -------------------------------------------------------------------------------------
-
-
-def known(text, before=()):
-    """(name, note) of a page, after it was another one."""
-    return name_notes(parse_page(text).notes, dict(before))
-
-
-def test_an_edited_note_keeps_its_name_and_others_do_not_get_it():
-    before = known("## A\n- Use pnpm for all installs\n- Ports start at 4000\n## B\n- Keep it\n")
-    after = known(
-        "## A\n- Brand new\n- Use bun for all installs\n## C\n- Keep it\n- Ports start at 4000\n",
-        before,
-    )
-    name = {one.text: name for name, one in before}
-    assert {one.text: name for name, one in after if one.text != "Brand new"} == {
-        "Use bun for all installs": name["Use pnpm for all installs"],
-        "Keep it": name["Keep it"],
-        "Ports start at 4000": name["Ports start at 4000"],
-    }
-    assert after[0][0] not in name.values()
-
-
-def test_what_has_nothing_in_common_is_another_note():
-    (before,) = known("- Use pnpm for installs\n")
-    (after,) = known("- The mascot is a heron\n", [before])
-    assert before[0] != after[0]
-
-
-def test_a_note_that_stands_there_twice_has_two_names():
-    names = [name for name, _ in known("- a\n- a\n- a\n")]
-    assert len(set(names)) == 3
-    assert names == [name for name, _ in known("- a\n- a\n- a\n")]
-
-
-notes = st.lists(st.sampled_from(["alpha one two", "beta three", "alpha one", "gamma", "x y z"]),
-                 max_size=6).map(lambda found: "".join(f"- {one}\n" for one in found))  # fmt: skip
-
-
-@settings(max_examples=15)
-@given(notes, notes)
-def test_names_are_unique_and_reading_the_same_again_keeps_them(one, other):
-    first = known(one)
-    assert known(one, first) == first
-    second = known(other, first)
-    assert len(dict(second)) == len(second)
-    assert known(other, second) == second
-
-
-def test_a_huge_page_written_anew_is_named_in_no_time():
-    before = known("".join(f"- note number {n}\n" for n in range(1_000)))
-    after = known("".join(f"- remark {n} of them\n" for n in range(1_000)), before)
-    assert not dict(before).keys() & dict(after).keys()
+def test_a_note_is_known_by_its_headings_and_words():
+    one, spaced, other, below = parse_page("- a b\n- a  b\n- c\n# H\n- a b\n").notes
+    assert one.name == spaced.name
+    assert len({one.name, other.name, below.name}) == 3
 
 
 # --- adding ------------------------------------------------------------------------------------

@@ -13,10 +13,8 @@ newline and the byte order mark. The agent loads the first 200 lines, so there i
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from hashlib import blake2b
 from pathlib import Path
 
@@ -31,11 +29,8 @@ INSTRUCTIONS = ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md")
 _LONGEST_SLUG = 200
 MOST_LINES = 200
 NEARLY_FULL = 180  # lines
-MOST_BYTES = 25_000  # newer clients stop here if it comes before line 200
 LONGEST_LINE = 240  # characters of a line that is added
-_ALIKE = 0.6  # two texts under one heading that are so much the same are one note, edited
 _FRONT_MATTER = 60  # lines
-_MOST_COMPARED = 10_000  # pairs of texts
 _LONGEST_MARKUP = 2_000  # characters; a longer line is text whatever it begins with
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
@@ -62,7 +57,7 @@ class Note:
 
     @property
     def name(self) -> str:
-        """What it is known by as long as it is not edited."""
+        """What it is known by in its file: an edited one is another note."""
         words = "\0".join((*self.heading, join_words(self.text)))
         return blake2b(words.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
@@ -191,83 +186,26 @@ def join_words(text: str) -> str:
     return " ".join(text.split())
 
 
-# --- which note is which -------------------------------------------------------------------------
-
-
-def name_notes(notes: Sequence[Note], known: Mapping[str, Note]) -> list[tuple[str, Note]]:
-    """Each note with its name. One that was edited, or moved under another heading, keeps the name
-    it had (`known`); a new one gets the name its content gives it. No name is given twice."""
-    left, given = dict(known), dict[int, str]()
-    same: tuple[Callable[[Note], Hashable], ...] = (
-        lambda one: (one.title, join_words(one.text)),
-        lambda one: join_words(one.text),
-    )
-    for key in same:
-        waiting: defaultdict[Hashable, list[str]] = defaultdict(list)
-        for name, one in left.items():
-            waiting[key(one)].append(name)
-        for at, note in enumerate(notes):
-            if at not in given and (names := waiting[key(note)]):
-                given[at] = names.pop(0)
-                del left[given[at]]
-    given |= _match_edited({at: n for at, n in enumerate(notes) if at not in given}, left)
-    taken = {*known}
-    result = []
-    for at, note in enumerate(notes):
-        name, number = given.get(at) or note.name, 1
-        while at not in given and name in taken:
-            number += 1
-            name = f"{note.name}-{number}"
-        taken.add(name)
-        result.append((name, note))
-    return result
-
-
-def _match_edited(notes: Mapping[int, Note], left: Mapping[str, Note]) -> Iterator[tuple[int, str]]:
-    """Which of the remaining notes is which of the remaining known ones, the likest first."""
-    if len(notes) * len(left) > _MOST_COMPARED:
-        return  # a file written anew
-    pairs = sorted(
-        (-SequenceMatcher(None, one.text.split(), note.text.split(), False).ratio(), at, name)
-        for at, note in notes.items()
-        for name, one in left.items()
-        if note.title == one.title
-    )
-    done: set[int | str] = set()
-    for score, at, name in pairs:
-        if -score >= _ALIKE and not done & {at, name}:
-            done |= {at, name}
-            yield at, name
-
-
-# --- looked over: too long, said twice, without an end -------------------------------------------
+# --- looked over: too long, said twice -----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class PageFinding:
     line: int  # from 1
-    what: str  # long, nearly long, twice, unclosed, contradicted
+    what: str  # long, twice, contradicted
     text: str
 
 
 def lint_page(text: str) -> Iterator[PageFinding]:
-    page, data = parse_page(text), text.encode("utf-8", "surrogateescape")
+    page = parse_page(text)
     if page.lines > MOST_LINES:
         told = f"{page.lines} lines; from here on nothing is loaded into a session"
         yield PageFinding(MOST_LINES + 1, "long", told)
-    elif page.lines >= NEARLY_FULL:
-        told = f"{page.lines} of the {MOST_LINES} lines that are loaded"
-        yield PageFinding(page.lines, "nearly long", told)
-    if len(data) > MOST_BYTES:
-        told = f"{len(data):,} bytes; clients that load {MOST_BYTES:,} stop here"
-        yield PageFinding(data[:MOST_BYTES].count(b"\n") + 1, "long", told)
     first: dict[str, int] = {}
     for note in page.notes:
         line = first.setdefault(join_words(note.text).rstrip(".").casefold(), note.line)
         if line != note.line:
             yield PageFinding(note.line, "twice", f"says the same as line {line}")
-    if page.unclosed:
-        yield PageFinding(page.unclosed, "unclosed", "a code block or comment that has no end")
 
 
 # --- adding --------------------------------------------------------------------------------------

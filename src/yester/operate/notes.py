@@ -1,9 +1,9 @@
 """MEMORY.md and CLAUDE.md as items: a note each, kept in step with the file.
 
-A note is known by its file and a name of its own there, which an edit does not change: so an edited
-line is the same item with another text, and reading a file twice stores it once. What stands there
-no more is retired: it is not found any more, and comes back as the same item when it is written
-down again. What was there when a file was first read has no date, since it may be years old or new.
+A note is known by its file, the headings above it and its words, so reading a file twice stores it
+once, and an edited line is another note. What stands there no more is retired: it is not found any
+more, and comes back as the same item when it is written down again. What was there when a file was
+first read has no date, since it may be years old or new.
 """
 
 from __future__ import annotations
@@ -25,12 +25,10 @@ from yester.memories.chains import find_contradiction, parse_claims
 from yester.memories.memory import GLOBAL
 from yester.memories.memory_md import (
     MEMORY,
-    Note,
     PageFinding,
     folder_from_slug,
     join_words,
     lint_page,
-    name_notes,
     note_source,
     parse_page,
 )
@@ -67,16 +65,14 @@ def make_note_items(
 
     `written` is the file's time. Secrets and private spans go before anything is compared, since
     they are not in what is known either."""
-    clean = [
-        replace(entry, text=said, heading=tuple(map(redact, entry.heading)))
-        for entry in parse_page(text).notes
-        if (said := redact(strip_fenced(entry.text)).strip())
-        # Of our own archive: the store has it already.
-        and not any(map(is_archive_heading, entry.heading))
-    ]
     before = {item.ref: item for item in known}
-    names = {item.ref.rpartition("#")[2]: Note((item.title,), item.body) for item in known}
-    notes = {f"{path}#{name}": entry for name, entry in name_notes(clean, names)}
+    notes = {}
+    for note in parse_page(text).notes:
+        said = redact(strip_fenced(note.text)).strip()
+        # Of our own archive: the store has it already.
+        if said and not any(map(is_archive_heading, note.heading)):
+            clean = replace(note, text=said, heading=tuple(map(redact, note.heading)))
+            notes[f"{path}#{clean.name}"] = clean
     first_seen = written if before else 0
     found = [
         Item(
