@@ -51,12 +51,11 @@ from yester.memories.memory import (
     shorten_reason,
     suggest_tags,
 )
-from yester.model import Candidate, Filters, Item, Memo, Probe, Project, replace
+from yester.model import Filters, Item, Memo, Probe, Project, replace
 from yester.store.contract import Store
 from yester.store.figures import tag_counts
-from yester.text.document import FIELDS, read_fields
 from yester.text.query import other_names
-from yester.text.terms import query_terms, term_hash, text_terms
+from yester.text.terms import query_terms, text_terms
 
 # What a text without a type obviously is; everything else is a note. The first one that fits.
 TYPE_CUES: tuple[tuple[str, str], ...] = (
@@ -73,10 +72,8 @@ _STATUSES = {"active": "update", "retired": "retire", "archived": "archive", "pr
 TAG, TITLE, ALIKE = 3, 2, 1
 THRESHOLD = 3
 _MOST_TERMS = 24  # of what is said: the rarest ones
-_MOST_ENTRIES = 200  # that the index supplies
-_MOST_COMPARED = 30  # of them, word by word
+_MOST_ENTRIES = 100  # that are compared
 _SHORTEST_PREFIX = 4
-_NAMED = (FIELDS.index("title"), FIELDS.index("concepts"))  # tags stand beside the concepts
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +111,11 @@ class Likeness:
     words: tuple[str, ...] = ()  # of the title
     alike: tuple[str, ...] = ()
     same: bool = False  # it says the very same
+
+    @property
+    def fits(self) -> bool:
+        """Beginnings alone make no candidate: one must be the very word."""
+        return self.points >= THRESHOLD and bool(self.tags or self.words)
 
     @property
     def reasons(self) -> list[str]:
@@ -313,11 +315,10 @@ def find_candidate(
     filters = Filters(projects=projects, kinds=("memory",), types=(category.name,))
     said = query_terms(f"{text} {' '.join(tags)}")
     terms = dict.fromkeys(sorted(set(said)), 1.0)
-    found_for = store.probe(Probe(filters, terms, rarest=_MOST_TERMS, words=_MOST_ENTRIES))
-    entries = found_for.candidates
-    likeliest = _rank_likeliest(entries, said)
-    found = [_compare_memory(category, memo, text, said) for memo in store.memos(ids=likeliest)]
-    found = [one for one in found if one.points >= THRESHOLD or one.same]
+    asked = Probe(filters, terms, rarest=_MOST_TERMS, words=_MOST_ENTRIES)
+    entries = store.memos(ids=[one.id for one in store.probe(asked).candidates])
+    found = [_compare_memory(category, memo, text, said) for memo in entries]
+    found = [one for one in found if one.fits or one.same]
     found.sort(key=lambda one: (not one.same, -one.shared, -one.points, one.memo.item.id))
     if not found:
         return Choice("CREATE", compared=len(entries))
@@ -328,19 +329,6 @@ def find_candidate(
         new = {*normalise_tags(tags)} - {*item.tags} or {*files} - {*item.files}
         action = "UPDATE" if new else "NOOP"
     return Choice(action, best, tuple(found[1:4]), len(entries))
-
-
-def _rank_likeliest(entries: Sequence[Candidate], said: Sequence[str]) -> list[int]:
-    """Ids of those whose title or tags have the most of the words. One of them must be the very
-    word: beginnings alone make no candidate."""
-    asked = set(map(term_hash, said))
-    found = []
-    for one in entries:
-        there = {part.field: part.hashes for part in read_fields(one.vector)}
-        title, tags = (asked.intersection(there.get(field, ())) for field in _NAMED)
-        if title or tags:
-            found.append((-len(title | tags), -len(tags), one.id))
-    return [id_ for _, _, id_ in sorted(found)[:_MOST_COMPARED]]
 
 
 def _compare_memory(category: Category, memo: Memo, text: str, said: Sequence[str]) -> Likeness:
