@@ -245,10 +245,6 @@ def _find_alike(tag: str, used: Sequence[str]) -> str:
         same = tuple(text_terms(other))
         if same == own or same in names:
             return other
-    for other in used:
-        shorter, longer = sorted((tag, other), key=len)
-        if len(shorter) >= 4 and longer.startswith(shorter):
-            return other
     return next(iter(get_close_matches(tag, used, 1, _ALIKE)), "")
 
 

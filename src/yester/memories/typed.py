@@ -103,7 +103,7 @@ class _TypedRules:
         kept = proposed = 0
         for place, rule in enumerate(one for one in said if one.kind == "rule"):
             draft = Draft(
-                rule.text, "rule", scope=rule.scope, path=rule.path, source=_SOURCE,
+                rule.text, "rule", scope=rule.scope, source=_SOURCE,
                 ref=f"rule:{prompt.ref}:{place}", session=prompt.session, agent=prompt.agent,
                 epoch=prompt.epoch,
             )  # fmt: skip

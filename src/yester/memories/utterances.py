@@ -27,12 +27,6 @@ _LONGEST = {"rule": 600, "decision": 320, "withdrawal": 300}  # characters of a 
 _FEWEST_WORDS = 2
 _LONG_PROMPT = 600  # characters; who writes more, pastes
 _PART = re.compile(r"[,;]\s+(?:and |but |so )?|\s[–—-]\s|\.\s")
-_FOLDERS = frozenset(
-    ("src", "lib", "test", "tests", "spec", "docs", "cmd", "pkg", "packages", "apps", "app", "web",
-     "scripts", "internal", "examples", "tools", "config", "migrations", "api", "server", "client",
-     "vendor", "public")
-)  # fmt: skip
-_FRAMEWORK = re.compile(r"(?:node|next|vue|nuxt|express|three|d3)\.js\Z", re.I)
 _HERE = re.compile(r"\b(?:this|our) (?:repo(?:sitory)?|project|code ?base|monorepo)\b", re.I)
 
 
@@ -45,8 +39,7 @@ class Utterance:
     row: str  # of the table, that found it
     span: tuple[int, int]
     sure: bool = False
-    scope: str = ""  # of a rule: global, project, path
-    path: str = ""  # a glob, with that scope
+    scope: str = ""  # of a rule: global, project
     label: str = ""  # of a decision: what of the text only says that it is one
     about: str = ""  # of a withdrawal: words of what it ends; "": what it contradicts
 
@@ -172,34 +165,13 @@ def _is_found_again(rule: Utterance) -> bool:
 
 def _make_rule(row: Row, prompt: str, span: tuple[int, int]) -> Utterance:
     text = " ".join(prompt[slice(*span)].split())
-    path = "" if row.values.get("about_file") else _find_glob(text)
     scope = row.values["scope"]
-    if path:
-        scope = "path"
-    elif load_pattern("utterances", "everywhere").search(text):
+    if load_pattern("utterances", "everywhere").search(text):
         scope = "global"
     elif _HERE.search(text):
         scope = "project"
     sure = row.values["plain"] and not weakens_safety(text)
-    return Utterance("rule", text, row.name, span, sure, scope, path)
-
-
-def _find_glob(text: str) -> str:
-    """The files that a rule names, as a glob; "" where it names none."""
-    for match in load_pattern("utterances", "path").finditer(text):
-        path = match["path"].rstrip(".").removeprefix("./")
-        first, _, rest = path.partition("/")
-        if path.endswith("/") and not rest:  # docs/
-            return f"{path}**"
-        if "/" not in path:  # *.go, main.go
-            if _FRAMEWORK.match(path):
-                continue
-            return f"**/{path}"
-        usual = first in _FOLDERS or first.startswith((".", "*")) or match[0].startswith("`")
-        if usual or "*" in path or "." in rest:
-            whole = "*" in path or "." in path.rpartition("/")[2]
-            return path if whole else f"{path.rstrip('/')}/**"
-    return ""
+    return Utterance("rule", text, row.name, span, sure, scope)
 
 
 def _find_decision(text: str) -> str:
