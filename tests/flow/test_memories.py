@@ -22,11 +22,12 @@ from yester.memories.categories import CATEGORIES
 from yester.memories.chains import list_memory_chain
 from yester.memories.lifecycle import GRACE
 from yester.memories.memory import GLOBAL, Author, plain_form
-from yester.memories.remember import TYPE_CUES, Draft, find_candidate, guess_type, remember
+from yester.memories.remember import Draft, find_candidate, guess_type, remember
 from yester.memories.review import lint_memories, review_memories
 from yester.model import Change, Filters, Item, Memo, Project, replace
 from yester.recall.recall import Asked, recall_hits
 from yester.store import open_store
+from yester.tables import load_rows
 
 NOW = 1_770_000_000_000
 SHOP = Project("name:shop", "shop", "/code/shop")
@@ -114,7 +115,7 @@ def test_what_a_text_obviously_is_becomes_its_type(text, type_):
 
 
 def test_every_cue_leads_to_a_category():
-    assert {name for name, _ in TYPE_CUES} <= CATEGORIES.keys()
+    assert {row.name for row in load_rows("categories", "cues")} <= CATEGORIES.keys()
 
 
 @pytest.mark.requirement("MEM-03")

@@ -93,7 +93,7 @@ def _make_fields(rows: Mapping[str, Mapping[str, Any]]) -> list[Field]:
 
 CATEGORIES: Mapping[str, Category] = {
     name: Category(name, **{**row, "fields": _make_fields(row["fields"])})
-    for name, row in load_table("categories").items()
+    for name, row in load_table("categories")["categories"].items()
 }
 _NOTE = CATEGORIES["note"]
 

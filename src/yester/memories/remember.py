@@ -10,7 +10,6 @@ list of tags is no advantage over a title that fits. All of it goes by the terms
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,18 +53,9 @@ from yester.memories.memory import (
 from yester.model import Filters, Item, Memo, Probe, Project, replace
 from yester.store.contract import Store
 from yester.store.figures import tag_counts
+from yester.tables import load_rows
 from yester.text.query import other_names
 from yester.text.terms import query_terms, text_terms
-
-# What a text without a type obviously is; everything else is a note. The first one that fits.
-TYPE_CUES: tuple[tuple[str, str], ...] = (
-    ("rule", r"(please )?(always|never|don't|do not|from now on|make sure|stop \S+ing)\b"),
-    ("rule", r"use \S.* (not|instead of|rather than) \S"),
-    ("preference", r"((i|we) )?(prefer|dislike|hate)\b|(i|we) (would )?like\b"),
-    ("decision", r"(we|i)( have|'ve)? (decided|chose|chosen|agreed|settled)\b|decision:"),
-    ("tech_debt", r"(todo|fixme|hack|tech(nical)? debt)\b"),
-    ("constraint", r".*\b(must not|must never|is limited to|no more than)\b"),
-)
 
 # and what leads there
 _STATUSES = {"active": "update", "retired": "retire", "archived": "archive", "proposed": "create"}
@@ -154,9 +144,10 @@ class Kept:
 
 
 def guess_type(text: str) -> str:
-    """The category of a text that names none."""
+    """The category of a text that names none: what it obviously is, else a note."""
     line = " ".join(text.split()).lower().replace("’", "'")
-    return next((name for name, cue in TYPE_CUES if re.match(cue, line)), "note")
+    rows = load_rows("categories", "cues")
+    return next((row.name for row in rows if row.pattern.match(line)), "note")
 
 
 def remember(
