@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.errors import UsageError
-from yester.memories.categories import CATEGORIES, draft_content, merge_changes
+from yester.memories.categories import CATEGORIES, merge_changes
 
 WORDS = st.sampled_from(["a", "b", "c", "d", "e"])
 LISTS = st.lists(WORDS, unique=True, max_size=4)
@@ -67,7 +67,7 @@ def test_joining_loses_nothing_of_a_list_and_takes_the_newer_word(old, new):
 
 
 def test_what_nobody_has_stated_replaces_nothing():
-    old = draft_content(RUNBOOK, "Disk full", {"steps": ["clean"], "verification": "df"})
-    assert joined(old, draft_content(RUNBOOK, "Disk full", {})) == old
-    found = joined(draft_content(RUNBOOK, "Disk full", {}), old)
+    old = RUNBOOK.draft_content("Disk full", {"steps": ["clean"], "verification": "df"})
+    assert joined(old, RUNBOOK.draft_content("Disk full", {})) == old
+    found = joined(RUNBOOK.draft_content("Disk full", {}), old)
     assert (found["steps"], found["verification"]) == (["clean"], "df")

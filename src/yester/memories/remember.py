@@ -15,40 +15,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yester.errors import UsageError
-from yester.memories import rules
+from yester.memories import lifecycle, memory, rules
 from yester.memories.categories import (
     CATEGORIES,
     Category,
     clean_text,
-    draft_content,
     drop_surrogates,
     get_category,
     is_same_saying,
-    lead_text,
-    list_texts,
     merge_changes,
 )
-from yester.memories.lifecycle import (
-    get_memory,
-    link_successor,
-    memory_transaction,
-    renew_rule,
-    rewrite_memory,
-    write_memory,
-)
+from yester.memories.lifecycle import memory_transaction
 from yester.memories.memory import (
     GLOBAL,
     PARTS,
     Author,
     Plain,
-    fill_tags,
     make_slug,
-    normalise_form,
-    normalise_tag,
     normalise_tags,
     plain_form,
-    shorten_reason,
-    suggest_tags,
 )
 from yester.model import Filters, Item, Memo, Probe, Project, replace
 from yester.store.contract import Store
@@ -172,9 +157,9 @@ def remember(
     values = form_from_draft(store, draft, project, by)
     category = CATEGORIES[values["type"]]
     given = normalise_tags(draft.tags)
-    suggested = suggest_tags(given, tag_counts(store)) if given else {}
+    suggested = memory.suggest_tags(given, tag_counts(store)) if given else {}
     where = GLOBAL if values["scope"] == "global" else project
-    says = lead_text(category, values["content"])
+    says = category.lead_text(values["content"])
     with memory_transaction(store):
         store.put_project(where)
         if draft.ref and (kept := _deliver_again(store, draft, values, by)):
@@ -183,19 +168,22 @@ def remember(
             memo = create_memory(store, draft, values, where, by)
             return Kept(memo, "created", Choice("CREATE"))
         if update:
-            return _add_to_memory(store, get_memory(store, update), values, by, Choice("UPDATE"))
+            known = lifecycle.get_memory(store, update)
+            return _add_to_memory(store, known, values, by, Choice("UPDATE"))
         choice = find_candidate(store, category, says, where.key, draft.tags, values["files"])
         best = choice.best
         if best and best.same and not supersedes and best.memo.item.project == where.key:
-            known = renew_rule(store, best.memo, draft.epoch or by.now, by)
+            known = lifecycle.renew_rule(store, best.memo, draft.epoch or by.now, by)
             if choice.action == "NOOP":
                 return Kept(known, "known", choice)
             return _add_to_memory(store, known, values, by, choice)
-        old = get_memory(store, supersedes) if supersedes else rules.find_same_rule(store, values)
+        old = rules.find_same_rule(store, values)
+        if supersedes:
+            old = lifecycle.get_memory(store, supersedes)
         memo = create_memory(store, draft, values, where, by)
         if old is not None:
             act = store.changes(memo.item.id, limit=1)[0].act
-            old, memo = link_successor(store, old, memo, by.with_reason("newer"), act)
+            old, memo = lifecycle.link_successor(store, old, memo, by.with_reason("newer"), act)
         return Kept(memo, "created", choice, old, suggested)
 
 
@@ -223,14 +211,14 @@ def form_from_draft(store: Store, draft: Draft, project: Project, by: Author) ->
     scope = draft.scope or ("path" if draft.path else "project")
     values = {part.name: getattr(draft, part.name) for part in PARTS} | {
         "project": GLOBAL.key if scope == "global" else project.key, "type": category.name,
-        "scope": scope, "content": draft_content(category, text, draft.content),
-        "status": draft.status, "reason": shorten_reason(draft.reason), "supersedes": 0,
+        "scope": scope, "content": category.draft_content(text, draft.content),
+        "status": draft.status, "reason": memory.shorten_reason(draft.reason), "supersedes": 0,
         "origin": by.origin,
     }  # fmt: skip
-    values = normalise_form(values, project.root)
+    values = memory.normalise_form(values, project.root)
     if not values["tags"]:
         concepts = [clean_text(concept) for concept in draft.concepts]
-        found = fill_tags(category.name, concepts, values["files"], text, tag_counts(store))
+        found = memory.fill_tags(category.name, concepts, values["files"], text, tag_counts(store))
         values["tags"] = list(found)
     return values
 
@@ -244,7 +232,7 @@ def create_memory(store: Store, draft: Draft, values: Plain, project: Project, b
         session="" if values["scope"] == "global" else draft.session, agent=draft.agent,
         epoch=draft.epoch or by.now,
     )  # fmt: skip
-    return write_memory(store, Memo(item, slug), values, by, "create")
+    return lifecycle.write_memory(store, Memo(item, slug), values, by, "create")
 
 
 def _add_to_memory(store: Store, memo: Memo, values: Plain, by: Author, choice: Choice) -> Kept:
@@ -263,7 +251,7 @@ def _add_to_memory(store: Store, memo: Memo, values: Plain, by: Author, choice: 
         "tags": list(dict.fromkeys((*have["tags"], *values["tags"]))),
         "files": list(dict.fromkeys((*have["files"], *values["files"]))),
     }
-    changed = rewrite_memory(store, memo, wanted, by)
+    changed = lifecycle.rewrite_memory(store, memo, wanted, by)
     return Kept(changed, "known" if changed is memo else "updated", choice)
 
 
@@ -283,7 +271,7 @@ def _deliver_again(store: Store, draft: Draft, values: Plain, by: Author) -> Kep
         have = plain_form(memo)
         unchanged = ("supersedes", "origin", *(() if draft.tags else ("tags",)))
         wanted = {**values, **{name: have[name] for name in unchanged}}
-        new = rewrite_memory(store, memo, wanted, by, _STATUSES[draft.status])
+        new = lifecycle.rewrite_memory(store, memo, wanted, by, _STATUSES[draft.status])
         return Kept(new, "known" if new is memo else "updated", replace(choice, action="UPDATE"))
     return None
 
@@ -325,7 +313,7 @@ def find_candidate(
 def _compare_memory(category: Category, memo: Memo, text: str, said: Sequence[str]) -> Likeness:
     """What an entry has in common with what is said."""
     left = frozenset(said)
-    own = normalise_tag(category.name)
+    own = memory.normalise_tag(category.name)
     parts = {tag: tuple(text_terms(tag)) for tag in memo.item.tags if tag != own}
     tags = tuple(tag for tag, names in parts.items() if names and left.issuperset(names))
     tagged = {name for tag in tags for name in parts[tag]}
@@ -345,7 +333,7 @@ def _compare_memory(category: Category, memo: Memo, text: str, said: Sequence[st
             and any(_share_beginning(term, other) for other in targets)
         )
     )
-    own_words = (memo.item.title, *list_texts(category, memo.content))
+    own_words = (memo.item.title, *category.list_texts(memo.content))
     same = any(is_same_saying(text, one) for one in own_words)
     points = TAG * len(tags) + TITLE * len(words) + ALIKE * len(alike)
     return Likeness(memo, points, tags, words, alike, same)

@@ -7,12 +7,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from yester.clock import DAY, parse_iso
-from yester.memories.categories import (
-    CATEGORIES,
-    category_of,
-    find_problems,
-    lead_text,
-)
+from yester.errors import UsageError
+from yester.memories.categories import CATEGORIES, category_of
 from yester.memories.chains import Claims, find_contradiction, parse_claims
 from yester.memories.lifecycle import GRACE, PATIENCE
 from yester.model import Filters, Memo, Paging
@@ -115,8 +111,10 @@ def _lint_memory(memo: Memo, active: Mapping[int, Memo]) -> Iterator[Finding]:
         fix = f"{edit} --type TYPE: {', '.join(CATEGORIES)}"
         yield Finding(memo, "type", f"{item.type!r} is no category", fix)
         return
-    for problem in find_problems(category_of(item.type), memo.content):
-        yield Finding(memo, "content", problem, edit)
+    try:
+        category_of(item.type).check_content(memo.content)
+    except UsageError as error:
+        yield Finding(memo, "content", str(error), edit)
 
 
 def _lint_claims(memos: Iterable[Memo]) -> Iterator[Finding]:
@@ -124,7 +122,7 @@ def _lint_claims(memos: Iterable[Memo]) -> Iterator[Finding]:
     thing are compared."""
     known: defaultdict[tuple[str, ...], list[tuple[Memo, Claims]]] = defaultdict(list)
     for memo in memos:
-        said = parse_claims(lead_text(category_of(memo.item.type), memo.content))
+        said = parse_claims(category_of(memo.item.type).lead_text(memo.content))
         where = (memo.item.project, memo.scope, memo.path)
         places = [(*where, word) for word in sorted(said.words())]
         earlier = {old.item.id: (old, before) for place in places for old, before in known[place]}

@@ -20,18 +20,11 @@ from yester.fence import strip_fenced
 from yester.files import read_shared
 from yester.ingest.prepare import prepare_item
 from yester.llm.archive import is_archive_heading
-from yester.memories.categories import category_of, lead_text
+from yester.memories import memory_md
+from yester.memories.categories import category_of
 from yester.memories.chains import find_contradiction, parse_claims
 from yester.memories.memory import GLOBAL
-from yester.memories.memory_md import (
-    MEMORY,
-    PageFinding,
-    folder_from_slug,
-    join_words,
-    lint_page,
-    note_source,
-    parse_page,
-)
+from yester.memories.memory_md import MEMORY, PageFinding, join_words, note_source, parse_page
 from yester.model import CURATED, Filters, Item, Project, PutCounts, Source, replace
 from yester.project import EXCLUDED, Projects, named_project
 from yester.redact import redact
@@ -199,7 +192,7 @@ def _find_folder(path: Path, store: Store) -> str:
     place, folder = path.parent.parent, path.absolute().parent
     kept_by_client = place.parent.name == "projects" or any(place.glob("*.jsonl"))
     if path.name == MEMORY and kept_by_client:
-        return folder_from_slug(place.name, _possible_folders(place, store))
+        return memory_md.folder_from_slug(place.name, _possible_folders(place, store))
     return str(folder.parent if folder.name == ".claude" else folder)
 
 
@@ -229,11 +222,11 @@ def lint_notes(store: Store, path: Path, project: str) -> list[PageFinding]:
     known = {join_words(item.body): item.updated for item in find_notes(store, source)}
     projects = (project, GLOBAL.key)
     newer = [
-        (memo.item, parse_claims(lead_text(category_of(memo.item.type), memo.content)))
+        (memo.item, parse_claims(category_of(memo.item.type).lead_text(memo.content)))
         for memo in store.memos(Filters(projects=projects, types=_CLAIM))
         if memo.item.project in projects
     ]
-    found = [*lint_page(text)]
+    found = [*memory_md.lint_page(text)]
     for note in parse_page(text).notes if newer else ():
         own = parse_claims(note.text)
         since = known.get(join_words(redact(strip_fenced(note.text))), written)

@@ -21,7 +21,7 @@ from yester.faces.cli.options import choose_search_filters, flag_option, form_op
 from yester.faces.cli.rows import RULE, hit_as_json
 from yester.faces.cli.screen import count_noun, make_bold
 from yester.memories import lifecycle, review
-from yester.memories.categories import CATEGORIES, category_of, get_category, lead_text
+from yester.memories.categories import CATEGORIES, category_of, get_category
 from yester.memories.categories import clean_text as clean_memory_text
 from yester.memories.chains import list_memory_chain
 from yester.memories.memory import GLOBAL, normalise_tags
@@ -137,7 +137,7 @@ def _page_lines(app: App, memo: Memo) -> list[str]:
 def _content_lines(memo: Memo) -> list[str]:
     """Field by field; what is said by the title alone is not said again."""
     kind = category_of(memo.item.type)
-    if not lead_text(kind, memo.content):
+    if not kind.lead_text(memo.content):
         return ["", memo.item.body]
     lines: list[str] = []
     for field in kind.fields:
