@@ -379,19 +379,6 @@ def test_delivering_a_memory_again_with_other_words_changes_it_once(store):
     assert (new.memo.item.title, new.memo.slug) == ("Egret it is", "heron-it-is")
 
 
-def test_a_delivery_says_that_something_is_no_longer_in_use(store):
-    memo = tell(store, "Heron it is", source="file", ref="a.json")
-    ended = {"source": "file", "ref": "a.json", "status": "archived", "reason": "old"}
-    gone = keep(store, "Heron it is", **ended)
-    assert (gone.done, gone.memo.item.status, gone.memo.reason) == ("updated", "archived", "old")
-    assert store.changes(memo.item.id)[0].what == "archive"
-    other = tell(store, "Egret it is", source="file", ref="b.json", status="retired")
-    assert other.item.status == "retired"
-    assert found(store, "heron egret") == []
-    with pytest.raises(UsageError, match="status is 'gone', but must be one of active, retired"):
-        keep(store, "x", status="gone")
-
-
 @pytest.mark.requirement("MEM-02")
 @pytest.mark.parametrize("status", ["retired", "archived", "superseded"])
 def test_what_is_not_in_use_is_shown_to_no_agent(store, status):

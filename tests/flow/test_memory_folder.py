@@ -11,7 +11,7 @@ import pytest
 from tests.written import HOSTILE, index_paths, memory
 from yester.errors import SourceError
 from yester.files import SMALL
-from yester.memories.folder import MemoryFolder
+from yester.memories.files import MemoryFolder
 
 pytestmark = pytest.mark.requirement("MEM-06")
 

@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 
 import yester
 from tests.written import HOSTILE, index_paths, memory
-from yester.memories.files import FILED, MemoryFile, parse_memory_file, redact_memory_file
-from yester.memories.folder import MemoryFolder, narrow_limit
+from yester.memories.files import (
+    FILED,
+    MemoryFile,
+    MemoryFolder,
+    narrow_limit,
+    parse_memory_file,
+    redact_memory_file,
+)
 from yester.memories.memory import plain_form
 from yester.operations.context import ContextRequest, build_context
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from tests.written import HOSTILE, index_paths, memory
 from yester.errors import SourceError, UsageError
-from yester.memories.files import canonical_json
-from yester.memories.folder import MemoryFolder
+from yester.memories.files import MemoryFolder, canonical_json
 from yester.memories.sync import Action, plan_sync, sync_keepers
 
 pytestmark = pytest.mark.requirement("MEM-06")

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from tests.table import each
 from tests.written import HOSTILE, index_paths, titles
-from yester.memories.files import MemoryFile
-from yester.memories.folder import make_index_line
+from yester.memories.files import MemoryFile, make_index_line
 
 pytestmark = pytest.mark.requirement("MEM-04", "MEM-06")
 

@@ -43,8 +43,8 @@ It takes an hour.
 - not a note
 ```
 
-Build
------
+## Build
+
 * Run `make`
 
 <!-- a comment

@@ -27,7 +27,7 @@ from yester.ingest.transcripts import rebuild_if_stale
 from yester.memories import memory
 from yester.memories.categories import CATEGORIES, category_of, get_category, merge_changes
 from yester.memories.memory import EDITABLE, TRUST, Author, Plain, plain_form, shorten_reason
-from yester.model import Change, Filters, Memo, Paging
+from yester.model import Change, Filters, Memo, Paging, replace
 from yester.store.contract import Store
 
 GRACE = 30 * DAY  # from being retired to being let go
@@ -293,7 +293,7 @@ def undo_change(store: Store, by: Author, id_: int = 0) -> list[Memo]:
         for change in done:
             memo = get_memory(store, change.item)
             before = change.before or {"status": "retired", "reason": "undone"}
-            author = by.with_reason(f"undo of {change.what}")
+            author = replace(by, why=by.why or f"undo of {change.what}")
             new = write_memory(store, memo, {**plain_form(memo), **before}, author, "undo", act)
             act = act or _act_of(store, memo, new)
         return [get_memory(store, item) for item in dict.fromkeys(one.item for one in done)]

@@ -72,9 +72,6 @@ class Author:
     updated: int = 0
     since: int = 0
 
-    def with_reason(self, why: str) -> Author:
-        return replace(self, why=self.why or why)
-
 
 # --- the plain form ------------------------------------------------------------------------------
 

@@ -36,7 +36,6 @@ _LONGEST_MARKUP = 2_000  # characters; a longer line is text whatever it begins 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
 _BULLET = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])(?:[ \t]+(.*)|[ \t]*)")
 _FENCE = re.compile(r"[ \t]*(?:[-*+][ \t]+)?(`{3,}|~{3,})([^`]*)")
-_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
 _RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*")
 _CODE = re.compile(r"(`[^`\n]+`)")
 _IMPORT = re.compile(r"(?<!\w)@[\w~./\\-][^\s`]*")
@@ -107,9 +106,6 @@ class _PageReader:
         elif shape.lstrip().startswith("<!--"):
             self.close_note()
             self.comment, self.opened = "-->" not in line, number
-        elif self._is_underline(shape):
-            first, title = self._block.pop()
-            self._add_heading(Heading(title.strip(), 1 if "=" in line else 2, first))
         elif found := _HEADING.fullmatch(shape):
             self.close_note()
             self._add_heading(Heading((found[2] or "").strip(), len(found[1]), number))
@@ -135,10 +131,6 @@ class _PageReader:
                 first, last = self._block[0][0], self._block[-1][0]
                 self.notes.append(Note(heading, text, first, last, self._mark))
         self._block, self._mark, self._blank = [], "", False
-
-    def _is_underline(self, line: str) -> bool:
-        alone = len(self._block) == 1 and not (self._mark or self._blank)
-        return alone and _UNDERLINE.fullmatch(line) is not None
 
     def _add_heading(self, heading: Heading) -> None:
         self.headings.append(heading)

@@ -35,15 +35,13 @@ from yester.memories.memory import (
     normalise_tags,
     plain_form,
 )
-from yester.model import Filters, Item, Memo, Probe, Project, replace
+from yester.model import STATUSES, Filters, Item, Memo, Probe, Project, replace
 from yester.store.contract import Store
 from yester.store.figures import tag_counts
 from yester.tables import load_rows
 from yester.text.query import other_names
 from yester.text.terms import query_terms, text_terms
 
-# and what leads there
-_STATUSES = {"active": "update", "retired": "retire", "archived": "archive", "proposed": "create"}
 TAG, TITLE, ALIKE = 3, 2, 1
 THRESHOLD = 3
 _MOST_TERMS = 24  # of what is said: the rarest ones
@@ -183,7 +181,8 @@ def remember(
         memo = create_memory(store, draft, values, where, by)
         if old is not None:
             act = store.changes(memo.item.id, limit=1)[0].act
-            old, memo = lifecycle.link_successor(store, old, memo, by.with_reason("newer"), act)
+            newer = replace(by, why=by.why or "newer")
+            old, memo = lifecycle.link_successor(store, old, memo, newer, act)
         return Kept(memo, "created", choice, old, suggested)
 
 
@@ -202,8 +201,8 @@ def form_from_draft(store: Store, draft: Draft, project: Project, by: Author) ->
     text = clean_text(draft.text)
     if not text and not draft.content:
         raise UsageError("there is nothing to remember: the text is empty")
-    if draft.status not in _STATUSES:
-        raise UsageError(f"status is {draft.status!r}, but must be one of {', '.join(_STATUSES)}")
+    if draft.status not in STATUSES:
+        raise UsageError(f"status is {draft.status!r}, but must be one of {', '.join(STATUSES)}")
     type_ = draft.type or guess_type(text)
     if not draft.type and type_ == "rule" and by.origin != "user":
         type_ = "note"  # an agent's "never do this" is its opinion; rules are the user's
@@ -269,9 +268,9 @@ def _deliver_again(store: Store, draft: Draft, values: Plain, by: Author) -> Kep
         if item.status != "active":
             return Kept(memo, "refused", choice)
         have = plain_form(memo)
-        unchanged = ("supersedes", "origin", *(() if draft.tags else ("tags",)))
+        unchanged = ("status", "reason", "supersedes", "origin", *(() if draft.tags else ("tags",)))
         wanted = {**values, **{name: have[name] for name in unchanged}}
-        new = lifecycle.rewrite_memory(store, memo, wanted, by, _STATUSES[draft.status])
+        new = lifecycle.rewrite_memory(store, memo, wanted, by)
         return Kept(new, "known" if new is memo else "updated", replace(choice, action="UPDATE"))
     return None
 
@@ -322,16 +321,11 @@ def _compare_memory(category: Category, memo: Memo, text: str, said: Sequence[st
     targets = titled.union(*parts.values())
     rest = [term for term in said if term not in tagged and term not in words]
     names = other_names(rest)
-    starts = {target[:_SHORTEST_PREFIX] for target in targets}
     alike = tuple(
         term
         for term in rest
-        if term in targets
-        or any(targets.issuperset(group) for group in names.get(term, ()))
-        or (
-            term[:_SHORTEST_PREFIX] in starts
-            and any(_share_beginning(term, other) for other in targets)
-        )
+        if any(targets.issuperset(group) for group in names.get(term, ()))
+        or any(_share_beginning(term, other) for other in targets)
     )
     own_words = (memo.item.title, *category.list_texts(memo.content))
     same = any(is_same_saying(text, one) for one in own_words)
@@ -340,6 +334,7 @@ def _compare_memory(category: Category, memo: Memo, text: str, said: Sequence[st
 
 
 def _share_beginning(one: str, other: str) -> bool:
-    """Does either begin with the other?"""
-    shorter, longer = (one, other) if len(one) <= len(other) else (other, one)
-    return len(shorter) >= _SHORTEST_PREFIX and longer.startswith(shorter)
+    """Are they the same, or does a longer one begin with the other?"""
+    if min(len(one), len(other)) < _SHORTEST_PREFIX:
+        return one == other
+    return one.startswith(other) or other.startswith(one)

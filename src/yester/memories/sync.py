@@ -30,12 +30,12 @@ from yester.memories.files import (
     LONGEST_ID,
     TOLD,
     MemoryFile,
+    MemoryFolder,
     draft_from_file,
     file_from_memory,
     parse_memory_file,
     redact_memory_file,
 )
-from yester.memories.folder import MemoryFolder
 from yester.memories.lifecycle import memory_transaction, rewrite_memory, set_status
 from yester.memories.memory import Author, plain_form
 from yester.memories.remember import create_memory, form_from_draft
@@ -390,29 +390,24 @@ def import_folder(store: Store, root: Path, project: Project, by: Author) -> Imp
     folder, keeper = MemoryFolder(root), StoreKeeper(store, project, by)
     plan = plan_sync(_complete_base(None, folder, keeper), folder, keeper)
     steps = {action.key: action.what for action in plan}
-    outcomes: Counter[str] = Counter()
+    done: Counter[str] = Counter()
     problems = [*folder.warnings, *folder.unread.values()]
     for key, one in folder.memories.items():
+        have, step = keeper.memories.get(key), steps.get(key)
+        put_away = have is not None and have.status != "active" and one.status == "active"
         try:
-            outcomes[_import_memory(one, steps.get(key, ""), folder, keeper)] += 1
+            if step == "take" and not put_away:
+                keeper.put_memory(one)
+                done["changed" if have else "added"] += 1
+            elif step == "conflict" and not put_away:
+                problems.append(
+                    f"{root / folder.paths[key]}: {key} is another one in the store; to keep both: "
+                    f"yester memory sync {root}"
+                )
+            else:
+                done["stayed" if put_away else "unchanged"] += 1
+        except LetGo:
+            done["stayed"] += 1
         except SourceError as error:
             problems.append(f"{root / folder.paths[key]}: {error}")
-    return ImportReport(len(folder.memories), problems=problems, **outcomes)
-
-
-def _import_memory(one: MemoryFile, step: str, folder: MemoryFolder, keeper: StoreKeeper) -> str:
-    """What came of a file: the name of the number in the report."""
-    have = keeper.memories.get(one.key)
-    if have is not None and have.status != "active" and one.status == "active":
-        return "stayed"
-    if step == "conflict":
-        raise SourceError(
-            f"{one.key} is another one in the store; to keep both: yester memory sync {folder.root}"
-        )
-    if step != "take":
-        return "unchanged"
-    try:
-        keeper.put_memory(one)
-    except LetGo:
-        return "stayed"
-    return "added" if have is None else "changed"
+    return ImportReport(len(folder.memories), problems=problems, **done)
