@@ -12,9 +12,9 @@ from tests.table import each
 from tests.written import HOSTILE, titles
 from yester.errors import UsageError
 from yester.memories.memory_md import (
+    Page,
     add_line,
     lead_sentence,
-    parse_page,
     render_line,
     split_lines,
 )
@@ -56,7 +56,7 @@ It takes an hour.
 
 
 def test_headings_lists_and_paragraphs_become_notes_with_their_lines():
-    found = [(e.title, e.text, e.line, e.last) for e in parse_page(PAGE).notes]
+    found = [(e.title, e.text, e.line, e.last) for e in Page(PAGE).notes]
     assert found == [
         ("Shop", "Talk to Sam before a release.\nIt takes an hour.", 3, 4),
         ("Shop › Testing", "Use pytest.\nNever unittest.\n- with xdist", 8, 10),
@@ -66,25 +66,25 @@ def test_headings_lists_and_paragraphs_become_notes_with_their_lines():
         ("Shop › Testing", "```sh\n# not a heading\n- not a note\n```", 17, 20),
         ("Shop › Build", "Run `make`", 24, 24),
     ]
-    assert [(h.title, h.level, h.line) for h in parse_page(PAGE).headings] == [
+    assert [(h.title, h.level, h.line) for h in Page(PAGE).headings] == [
         ("Shop", 1, 1), ("Testing", 2, 6), ("Build", 2, 22), ("Empty", 2, 30),
     ]  # fmt: skip
 
 
 def test_the_form_of_the_file_does_not_matter_to_its_notes():
-    plain = [(e.title, e.text, e.line) for e in parse_page(PAGE).notes]
+    plain = [(e.title, e.text, e.line) for e in Page(PAGE).notes]
     for text in (PAGE.replace("\n", "\r\n"), "\ufeff" + PAGE, PAGE.rstrip("\n")):
-        assert [(e.title, e.text, e.line) for e in parse_page(text).notes] == plain
+        assert [(e.title, e.text, e.line) for e in Page(text).notes] == plain
 
 
 def test_data_about_the_file_is_no_note():
     text = "---\nname: x\ntype: y\n---\n\n- one\n"
-    assert [(e.text, e.line) for e in parse_page(text).notes] == [("one", 6)]
-    assert [e.text for e in parse_page("---\n- one\n").notes] == ["one"]
+    assert [(e.text, e.line) for e in Page(text).notes] == [("one", 6)]
+    assert [e.text for e in Page("---\n- one\n").notes] == ["one"]
 
 
 def test_deeper_headings_end_with_the_next_of_their_level():
-    found = parse_page("# A\n### B\n- x\n## C\n- y\n# D\n- z\n").notes
+    found = Page("# A\n### B\n- x\n## C\n- y\n# D\n- z\n").notes
     assert [e.title for e in found] == ["A › B", "A › C", "D"]
 
 
@@ -96,7 +96,7 @@ markup = st.lists(st.sampled_from(
 
 @given(st.text(max_size=200) | markup)
 def test_whatever_a_page_holds_its_notes_stand_where_they_say(text):
-    found = parse_page(text)
+    found = Page(text)
     shown = split_lines(text)
     assert found.lines == len(shown)
     last = 0
@@ -107,7 +107,7 @@ def test_whatever_a_page_holds_its_notes_stand_where_they_say(text):
 
 
 def test_a_note_is_known_by_its_headings_and_words():
-    one, spaced, other, below = parse_page("- a b\n- a  b\n- c\n# H\n- a b\n").notes
+    one, spaced, other, below = Page("- a b\n- a  b\n- c\n# H\n- a b\n").notes
     assert one.name == spaced.name
     assert len({one.name, other.name, below.name}) == 3
 
@@ -161,7 +161,7 @@ def test_adding_is_a_pure_insertion_of_one_note(rows, end, final, line, heading)
         "every byte that was there is there, in order"
     )
     assert len(split_lines(found)) <= len(split_lines(text)) + 4
-    before, after = parse_page(text).notes, parse_page(found).notes
+    before, after = Page(text).notes, Page(found).notes
     assert len(after) == len(before) + 1, "one note, and it swallowed no other"
     with pytest.raises(UsageError, match="says so already"):
         add_line(found, line, heading)
@@ -213,7 +213,7 @@ def test_a_promoted_line_opens_nothing_and_loads_nothing(text):
     assert not LOADED.search(outside)
     assert "<!--" not in line
     assert "```" not in line
-    found = parse_page(f"- {line}\n\n# Behind\n\n- still there\n")
+    found = Page(f"- {line}\n\n# Behind\n\n- still there\n")
     assert [e.title for e in found.notes] == ["", "Behind"]
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from textwrap import dedent
 
 from yester.agents.values import scan_slug
 from yester.errors import UsageError
@@ -68,62 +69,68 @@ class Heading:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    notes: tuple[Note, ...]
-    headings: tuple[Heading, ...]
-    lines: int
-    unclosed: int = 0  # the line of a code block or comment that has no end
-
-
 # --- reading -------------------------------------------------------------------------------------
 
 
-class _PageReader:
-    """One pass over the lines: what is open at the moment, and what has been found."""
+class Page:
+    """A Markdown file as notes and headings, read line by line; whatever it holds, it is read."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         self.notes: list[Note] = []
         self.headings: list[Heading] = []
-        self.fence = ""  # the mark that ends the code block
-        self.comment = False
-        self.opened = 0  # line of the code block or comment
+        self._fence = ""  # the mark that ends the code block
+        self._comment = False
+        self._opened = 0  # line of the code block or comment
         self._path: list[Heading] = []
         self._block: list[tuple[int, str]] = []
         self._mark = ""
         self._blank = False
+        found = split_lines(text)
+        self.lines = len(found)
+        begin = 0  # how many lines at the beginning are data about the file and no notes
+        if found and found[0].rstrip() == "---":
+            matter = enumerate(found[1:_FRONT_MATTER], 2)
+            begin = next((at for at, line in matter if line.rstrip() == "---"), 0)
+        for number, line in enumerate(found[begin:], begin + 1):
+            self._read_line(number, line)
+        self._close_note()
 
-    def read_line(self, number: int, line: str) -> None:
+    @property
+    def unclosed(self) -> int:
+        """The line of a code block or comment that has no end; 0."""
+        return self._opened if self._fence or self._comment else 0
+
+    def _read_line(self, number: int, line: str) -> None:
         shape = line if len(line) <= _LONGEST_MARKUP else ""
-        if self.comment:
-            self.comment = "-->" not in line
-        elif self.fence:
+        if self._comment:
+            self._comment = "-->" not in line
+        elif self._fence:
             self._block.append((number, line))
-            if line.strip().startswith(self.fence) and not line.strip().strip(self.fence[0]):
-                self.fence = ""
+            if line.strip().startswith(self._fence) and not line.strip().strip(self._fence[0]):
+                self._fence = ""
         elif not line.strip():
             self._blank = True
         elif shape.lstrip().startswith("<!--"):
-            self.close_note()
-            self.comment, self.opened = "-->" not in line, number
+            self._close_note()
+            self._comment, self._opened = "-->" not in line, number
         elif found := _HEADING.fullmatch(shape):
-            self.close_note()
+            self._close_note()
             self._add_heading(Heading((found[2] or "").strip(), len(found[1]), number))
         elif _RULE.fullmatch(shape):
-            self.close_note()
+            self._close_note()
         else:
             bullet, fence = _BULLET.fullmatch(shape), _FENCE.fullmatch(shape)
             # After an empty line only what is indented still belongs to a list item.
             nested = bool(self._mark) and _indent_of(line) > _indent_of(self._mark)
             if not nested and (bullet or self._blank):
-                self.close_note()
+                self._close_note()
                 self._mark = bullet[1] + bullet[2] if bullet else ""
             self._block.append((number, line))
             self._blank = False
             if fence:
-                self.fence, self.opened = fence[1], number
+                self._fence, self._opened = fence[1], number
 
-    def close_note(self) -> None:
+    def _close_note(self) -> None:
         if self._block:
             text = _dedent_lines([line for _, line in self._block], self._mark)
             if text:
@@ -146,32 +153,15 @@ def split_lines(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in found]
 
 
-def parse_page(text: str) -> Page:
-    """A Markdown file as notes and headings; whatever it holds, it is read."""
-    found, reader = split_lines(text), _PageReader()
-    begin = 0  # how many lines at the beginning are data about the file and no notes
-    if found and found[0].rstrip() == "---":
-        matter = enumerate(found[1:_FRONT_MATTER], 2)
-        begin = next((at for at, line in matter if line.rstrip() == "---"), 0)
-    for number, line in enumerate(found[begin:], begin + 1):
-        reader.read_line(number, line)
-    reader.close_note()
-    unclosed = reader.opened if reader.fence or reader.comment else 0
-    return Page(tuple(reader.notes), tuple(reader.headings), len(found), unclosed)
-
-
 def _indent_of(line: str) -> int:
     spaces = line.expandtabs(4)
     return len(spaces) - len(spaces.lstrip())
 
 
 def _dedent_lines(found: Sequence[str], mark: str) -> str:
-    if not mark:
-        return "\n".join(line.rstrip() for line in found).strip()
-    width = _indent_of(mark) + len(mark.strip()) + 1
-    first = found[0].lstrip()[len(mark.strip()) :].strip()
-    rest = [line.expandtabs(4).rstrip() for line in found[1:]]
-    return "\n".join([first, *(line[min(_indent_of(line), width) :] for line in rest)]).strip()
+    first = found[0].strip().removeprefix(mark.strip())
+    rest = dedent("\n".join(line.expandtabs(4).rstrip() for line in found[1:]))
+    return f"{first.strip()}\n{rest}".strip()
 
 
 def join_words(text: str) -> str:
@@ -189,7 +179,7 @@ class PageFinding:
 
 
 def lint_page(text: str) -> Iterator[PageFinding]:
-    page = parse_page(text)
+    page = Page(text)
     if page.lines > MOST_LINES:
         told = f"{page.lines} lines; from here on nothing is loaded into a session"
         yield PageFinding(MOST_LINES + 1, "long", told)
@@ -212,7 +202,7 @@ def add_line(text: str, line: str, heading: str = "") -> tuple[str, int]:
     added = render_line(line)
     if not added:
         raise UsageError("the line to add says nothing; give it with words")
-    page = parse_page(text)
+    page = Page(text)
     if page.unclosed:
         raise UsageError(
             f"line {page.unclosed} begins a code block or comment that has no end; close it first"

@@ -107,19 +107,17 @@ def _plan_memory(
     same = hashes[0] == hashes[1] or not (here_changed or there_changed)
     if same or _is_hidden(key, before, folder):
         return None
-    both = here_changed and there_changed
-    if both and here and there:
+    if here and there and here_changed and there_changed:
         newer, older, where = here, there, "file"
         if there.updated > here.updated:
             newer, older, where = there, here, "store"
         other = _rename_beside(older)
         why = f"changed on both sides; the {where}'s version keeps the name, the other is "
         return Action("conflict", key, newer, other, why + other.key)
+    why = "gone from the other side, but changed since" if here_changed and there_changed else ""
     if here and here_changed:
-        why = "gone from the store, but its file has changed since" if both else ""
         return Action("take", key, here, why=why)
     if there and there_changed:
-        why = "its file is gone, but it has changed in the store" if both else ""
         return Action("write", key, there, why=why)
     if here_changed:
         return Action("retire", key, why="its file is gone")

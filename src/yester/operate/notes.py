@@ -24,7 +24,7 @@ from yester.memories import memory_md
 from yester.memories.categories import category_of
 from yester.memories.chains import find_contradiction, parse_claims
 from yester.memories.memory import GLOBAL
-from yester.memories.memory_md import MEMORY, PageFinding, join_words, note_source, parse_page
+from yester.memories.memory_md import MEMORY, Page, PageFinding, join_words, note_source
 from yester.model import CURATED, Filters, Item, Project, PutCounts, Source, replace
 from yester.project import EXCLUDED, Projects, named_project
 from yester.redact import redact
@@ -60,7 +60,7 @@ def make_note_items(
     they are not in what is known either."""
     before = {item.ref: item for item in known}
     notes = {}
-    for note in parse_page(text).notes:
+    for note in Page(text).notes:
         said = redact(strip_fenced(note.text)).strip()
         # Of our own archive: the store has it already.
         if said and not any(map(is_archive_heading, note.heading)):
@@ -227,7 +227,7 @@ def lint_notes(store: Store, path: Path, project: str) -> list[PageFinding]:
         if memo.item.project in projects
     ]
     found = [*memory_md.lint_page(text)]
-    for note in parse_page(text).notes if newer else ():
+    for note in Page(text).notes if newer else ():
         own = parse_claims(note.text)
         since = known.get(join_words(redact(strip_fenced(note.text))), written)
         for item, later in newer:
