@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from yester.clock import DAY
 from yester.errors import ConfigError, NotFound, NotYours, UsageError
@@ -69,8 +69,6 @@ def find_memory(store: Store, name: str) -> Memo:
 
 def successor_id(store: Store, item: int) -> int:
     """The memory that supersedes this one, or 0."""
-    if not item:
-        return 0
     return max((memo.item.id for memo in store.memos(supersedes=item)), default=0)
 
 
@@ -324,8 +322,7 @@ def _last_act(store: Store, id_: int) -> tuple[list[Change], Change | None]:
 #     session_summary = "keep 50"      a rolling window: the newest 50 of each project
 
 
-@dataclass(frozen=True, slots=True)
-class RetentionRule:
+class RetentionRule(NamedTuple):
     verb: str  # retire, archive, keep
     number: int  # days, or how many are kept
 

@@ -129,30 +129,19 @@ def _load_rows(section: str) -> tuple[tuple[Row, re.Pattern[str]], ...]:
     return tuple(found)
 
 
-def _find_rule(prompt: str, start: int, sentence: str, alone: bool = False) -> Utterance | None:
+def _find_rule(prompt: str, start: int, text: str, alone: bool = False) -> Utterance | None:
     """The rule that a sentence is, which begins there; it must be found again in its own words."""
-    text = sentence[: _LONGEST["rule"]]
-    if _is_vetoed("rule", text):
+    if len(text) > _LONGEST["rule"] or _is_vetoed("rule", text):
         return None
     for row, pattern in _load_rows("rules"):
         if match := pattern.match(text):
-            begin = match.start("core")
-            end = _rule_end(text, begin)
-            core = text[begin:end]
+            core = match["core"] + text[match.end() :]
             masked = core.count(MASK) * 2 > len(core) or core.endswith(":")
-            if masked or len(core.split()) < _FEWEST_WORDS:
+            if masked or len(core.split()) < _FEWEST_WORDS or len(core) > LONGEST_RULE:
                 return None
-            rule = _make_rule(row, prompt, (start + begin, start + end))
+            rule = _make_rule(row, prompt, (start + len(text) - len(core), start + len(text)))
             return rule if alone or _is_found_again(rule) else None
     return None
-
-
-def _rule_end(text: str, begin: int) -> int:
-    """The end of a rule that begins there: of the sentence, or of the last word that fits."""
-    if len(text) - begin <= LONGEST_RULE:
-        return len(text)
-    end = text.rfind(" ", begin, begin + LONGEST_RULE)
-    return end if end > begin else begin + LONGEST_RULE
 
 
 def _is_found_again(rule: Utterance) -> bool:

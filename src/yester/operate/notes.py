@@ -126,9 +126,9 @@ def retire_vanished(store: Store, configs: Iterable[Path]) -> int:
     above = [f"{config / 'projects'}/" for config in configs if (config / "projects").is_dir()]
     number = 0
     for source in store.entries(Source, {"agent": note_source(Path(MEMORY))}) if above else ():
-        if source.path.startswith(tuple(above)) and not Path(source.path).exists():
-            nothing = replace(source, size=-1, mtime_ns=0)
-            number += _put_notes(store, nothing, (), find_notes(store, source))[1]
+        vanished = source.path.startswith(tuple(above)) and not Path(source.path).exists()
+        if vanished and (before := find_notes(store, source)):
+            number += _put_notes(store, replace(source, size=-1, mtime_ns=0), (), before)[1]
     return number
 
 
