@@ -98,7 +98,7 @@ markup = st.lists(st.sampled_from(
 def test_whatever_a_page_holds_its_notes_stand_where_they_say(text):
     found = Page(text)
     shown = split_lines(text)
-    assert found.lines == len(shown)
+    assert found.lines == shown
     last = 0
     for entry in found.notes:
         assert last < entry.line <= entry.last <= len(shown)

@@ -205,27 +205,27 @@ def file_from_memory(
 ) -> MemoryFile:
     """The memory as a file of this id. `history` is what was changed since the file was read (all,
     where there is none), the newest first; `successor` is what a superseded one was replaced by."""
-    now = plain_form(memo)
+    now, was = plain_form(memo), Plain()
     if kept is None:
-        empty = dict.fromkeys(_Form.__struct_fields__)
-        file, was = MemoryFile(empty | {"schema_version": "1.0"}), Plain()
-        values: Plain = {"id": id_, "created_at": format_iso(memo.item.epoch)}
+        known = {"schema_version": "1.0", "created_at": format_iso(memo.item.epoch)}
+        file = MemoryFile(dict.fromkeys(_Form.__struct_fields__) | known)
     else:
-        file, was, values = parse_memory_file(kept.raw), dict(now), {}
+        file, was = parse_memory_file(kept.raw), dict(now)
         for change in history:
             was |= change.before or {}
-        if file.id != id_:
-            file = file.with_values(id=id_)
-        if all(now[name] == was[name] for name in TOLD):
-            return file
-    values |= {key: now[name] for name, key in _FIELDS.items() if now[name] != was.get(name)}
-    if now["type"] != was.get("type"):
+    if file.values["id"] != id_:
+        file = file.with_values(id=id_)
+    told = {name for name in TOLD if now[name] != was.get(name)}
+    if not told:
+        return file
+    values = {key: now[name] for name, key in _FIELDS.items() if name in told}
+    if "type" in told:
         values |= {"category": now["type"], "content": now["content"]}
-    elif now["content"] != was["content"]:
+    elif "content" in told:
         before, after = was["content"], now["content"]
         names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
         values["content"] = _change_values(file.content, {name: after.get(name) for name in names})
-    if any(now[name] != was.get(name) for name in ("status", "reason")):
+    if told & {"status", "reason"}:
         values |= dict.fromkeys(_STATUS_KEYS) | _status_values(memo, successor)
     changes = [
         {"date": format_iso(one.epoch), "summary": one.why or f"{one.what}: {', '.join(names)}"}

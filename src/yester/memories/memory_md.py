@@ -85,8 +85,7 @@ class Page:
         self._block: list[tuple[int, str]] = []
         self._mark = ""
         self._blank = False
-        found = split_lines(text)
-        self.lines = len(found)
+        self.lines = found = split_lines(text)
         begin = 0  # how many lines at the beginning are data about the file and no notes
         if found and found[0].rstrip() == "---":
             matter = enumerate(found[1:_FRONT_MATTER], 2)
@@ -180,8 +179,8 @@ class PageFinding:
 
 def lint_page(text: str) -> Iterator[PageFinding]:
     page = Page(text)
-    if page.lines > MOST_LINES:
-        told = f"{page.lines} lines; from here on nothing is loaded into a session"
+    if len(page.lines) > MOST_LINES:
+        told = f"{len(page.lines)} lines; from here on nothing is loaded into a session"
         yield PageFinding(MOST_LINES + 1, "long", told)
     first: dict[str, int] = {}
     for note in page.notes:
@@ -207,15 +206,15 @@ def add_line(text: str, line: str, heading: str = "") -> tuple[str, int]:
         raise UsageError(
             f"line {page.unclosed} begins a code block or comment that has no end; close it first"
         )
-    for number, one in enumerate(split_lines(text), 1):
+    for number, one in enumerate(page.lines, 1):
         if _fold_line(one) == _fold_line(added):
             raise UsageError(f"line {number} says so already: {added}")
-    after, before, mark = _choose_place(page, text, heading)
+    after, before, mark = _choose_place(page, heading)
     new = [*before, f"{mark} {added}"]
-    if page.lines + len(new) > MOST_LINES:
+    if len(page.lines) + len(new) > MOST_LINES:
         raise UsageError(
-            f"it has {page.lines} lines, and {len(new)} more would pass the {MOST_LINES} that are "
-            "loaded; take out or merge something first"
+            f"it has {len(page.lines)} lines, and {len(new)} more would pass the {MOST_LINES} that "
+            "are loaded; take out or merge something first"
         )
     end = "\r\n" if "\r\n" in text else "\n"
     begin = len(text) - len(text.removeprefix("\ufeff"))
@@ -227,16 +226,15 @@ def add_line(text: str, line: str, heading: str = "") -> tuple[str, int]:
     return "".join(whole), after + len(new)
 
 
-def _choose_place(page: Page, text: str, heading: str) -> tuple[int, list[str], str]:
+def _choose_place(page: Page, heading: str) -> tuple[int, list[str], str]:
     """The line to add behind, what must stand before the new item, and the mark of its list."""
-    shown, wanted = split_lines(text), _fold_line(heading)
-    section = next(
-        (one for one in page.headings if wanted and _fold_line(one.title) == wanted), None
-    )
-    first, last = (section.line if section else 0), page.lines
+    wanted = _fold_line(heading)
+    fitting = (one for one in page.headings if wanted and _fold_line(one.title) == wanted)
+    section = next(fitting, None)
+    first, last = (section.line if section else 0), len(page.lines)
     if section:
         last = next((one.line for one in page.headings if one.line > first), last + 1) - 1
-    while last > first and not shown[last - 1].strip():
+    while last > first and not page.lines[last - 1].strip():
         last -= 1
     if wanted and not section:
         return last, [*([""] if last else []), f"## {render_line(heading)}", ""], "-"

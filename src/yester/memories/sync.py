@@ -366,14 +366,16 @@ def _complete_base(source: Source | None, folder: MemoryFolder, keeper: StoreKee
     return met | {key: (one, other) for key, (one, other) in rows.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ImportReport:
-    """What an import did. `stayed` are memories that were retired or let go, and stay so."""
+    """What an import did. `gone` are notes that stand in no file any more, `stayed` memories that
+    were retired or let go, and stay so."""
 
     files: int = 0
     added: int = 0
     changed: int = 0
     unchanged: int = 0
+    gone: int = 0
     stayed: int = 0
     problems: list[str] = field(default_factory=list)
 

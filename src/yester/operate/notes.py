@@ -9,7 +9,6 @@ first read has no date, since it may be years old or new.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from yester.memories.categories import category_of
 from yester.memories.chains import find_contradiction, parse_claims
 from yester.memories.memory import GLOBAL
 from yester.memories.memory_md import MEMORY, Page, PageFinding, join_words, note_source
+from yester.memories.sync import ImportReport
 from yester.model import CURATED, Filters, Item, Project, PutCounts, Source, replace
 from yester.project import EXCLUDED, Projects, named_project
 from yester.redact import redact
@@ -37,18 +37,6 @@ _TRANSCRIPTS = 3  # of a project, looked at for the folder they were written in
 _RECORDS = 20
 # Categories that say how things are or should be; the goal of a session claims nothing.
 _CLAIM = ("decision", "constraint", "preference", "rule", "note")
-
-
-@dataclass(slots=True)
-class NotesReport:
-    """What a run did. `gone` are notes that stand in no file any more."""
-
-    files: int = 0
-    unchanged: int = 0
-    added: int = 0
-    changed: int = 0
-    gone: int = 0
-    problems: list[str] = field(default_factory=list)
 
 
 def make_note_items(
@@ -84,10 +72,10 @@ def import_notes(
     projects: Projects,
     rules: Rules,
     again: bool = False,
-) -> NotesReport:
+) -> ImportReport:
     """Read these files into the store, each with the folder its notes are about, where that is
     known. One that has not changed costs a stat, unless `again`."""
-    report = NotesReport()
+    report = ImportReport()
     for file, about in files:
         path = str(file)
         known = next(iter(store.entries(Source, {"path": path})), None)

@@ -26,7 +26,6 @@ from yester.memories.memory_md import MEMORY, memory_paths
 from yester.memories.sync import ImportReport, SyncReport, import_folder, sync_folder
 from yester.model import Item
 from yester.operate import notes
-from yester.operate.notes import NotesReport
 from yester.redact import redact
 from yester.store.lock import write_lock
 
@@ -67,7 +66,7 @@ def notes_command(app: App, paths: tuple[Path, ...]) -> Output:
     return _show_report(report, said, "file")
 
 
-def _show_report(report: NotesReport | ImportReport, said: str, what: str) -> Output:
+def _show_report(report: ImportReport, said: str, what: str) -> Output:
     failed = report.problems and not report.files
     error = SourceError(f"no {what} could be read; see above") if failed else None
     return Output(report, [said], warnings=report.problems, error=error)
@@ -87,7 +86,7 @@ def _find_note_files(app: App, path: Path) -> list[tuple[Path, str]]:
     return [(whole, "")]
 
 
-def summarise_notes(report: NotesReport) -> str:
+def summarise_notes(report: ImportReport) -> str:
     """What a run did, in a line; "" where nothing."""
     said = join_counts(
         (report.added, count_noun(report.added, "new note")),
