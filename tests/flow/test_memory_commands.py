@@ -251,7 +251,7 @@ def test_review_and_lint_have_their_exit_codes(run):
     assert run("memory", "lint").code == 0
     ran = run("memory", "review", "--json")
     assert (ran.code, ran.json["findings"][0]["check"]) == (0, "low confidence")
-    remember(run, "Never use tabs", "--type", "preference")
+    remember(run, "Use spaces", "--type", "preference")
     ran = run("memory", "lint")
     assert (ran.code, "contradiction: says otherwise than #1" in ran.out) == (3, True)
     run("memory", "retire", "1", "2", "--force")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -33,7 +33,7 @@ _KINDS: Mapping[str, tuple[Any, str]] = {
     "texts": (list[str], "a list of texts"),
     "choice": (str, "one of"),
     "flag": (bool, "true or false"),
-    "share": (float, "a number from 0 to 1"),
+    "share": (Annotated[float, msgspec.Meta(ge=0, le=1)], "a number from 0 to 1"),
     "record": (Content, "a record of"),
     "records": (list[Any], "a list of records of"),
 }
@@ -113,10 +113,8 @@ class Category:
                     f"--set {pair!r} sets nothing; write FIELD=VALUE with a field of a {self.name}:"
                     f" {', '.join(simple)}"
                 )
-            if field.kind == "texts":
-                content.setdefault(field.name, []).append(value)
-            else:
-                content[field.name] = value
+            many = field.kind == "texts"
+            content[field.name] = [*content.get(field.name, ()), value] if many else value
         return content
 
     def check_content(self, content: Any) -> Content:
@@ -247,9 +245,7 @@ def _check_value(place: str, field: Field, value: Any) -> Any:
         kept = msgspec.convert(value, _KINDS[field.kind][0], strict=False)
     except msgspec.ValidationError:
         kept = None
-    unknown = field.choices and kept not in field.choices
-    beyond = field.kind == "share" and kept is not None and not 0 <= kept <= 1
-    if kept is None or unknown or beyond:
+    if kept is None or (field.choices and kept not in field.choices):
         raise UsageError(f"{place} is {_show_value(value)}, but must be {field.description}")
     many = field.kind in ("texts", "records")
     parts = kept if many else [kept]

@@ -118,18 +118,14 @@ def _lint_memory(memo: Memo, active: Mapping[int, Memo]) -> Iterator[Finding]:
 
 
 def _lint_claims(memos: Iterable[Memo]) -> Iterator[Finding]:
-    """Oldest first: what one of them says and a newer one takes back. Only those that name a common
-    thing are compared."""
-    known: defaultdict[tuple[str, ...], list[tuple[Memo, Claims]]] = defaultdict(list)
+    """Oldest first: what one of them says and a newer one of the same scope takes back."""
+    known: defaultdict[Hashable, list[tuple[Memo, Claims]]] = defaultdict(list)
     for memo in memos:
         said = parse_claims(category_of(memo.item.type).lead_text(memo.content))
-        where = (memo.item.project, memo.scope, memo.path)
-        places = [(*where, word) for word in sorted(said.words())]
-        earlier = {old.item.id: (old, before) for place in places for old, before in known[place]}
-        for old, before in earlier.values():
+        earlier = known[memo.item.project, memo.scope, memo.path]
+        for old, before in earlier:
             if reason := find_contradiction(before, said):
                 text = f"says otherwise than #{old.item.id}: {reason}"
                 fix = f"yester memory supersede {old.item.id} {memo.item.id}"
                 yield Finding(memo, "contradiction", text, fix)
-        for place in places:
-            known[place].append((memo, said))
+        earlier.append((memo, said))
