@@ -69,6 +69,8 @@ def find_memory(store: Store, name: str) -> Memo:
 
 def successor_id(store: Store, item: int) -> int:
     """The memory that supersedes this one, or 0."""
+    if not item:
+        return 0
     return max((memo.item.id for memo in store.memos(supersedes=item)), default=0)
 
 
