@@ -257,7 +257,7 @@ def test_promote_adds_one_line_and_touches_nothing_else(run, own_home, shop, sai
     path.chmod(0o640)
     done = run("promote", said, "--under", "decisions", cwd=shop / "src")
     assert done.code == 0
-    line = "* We dropped Redis because it served stale prices."
+    line = "- We dropped Redis because it served stale prices."
     assert done.out == f"{path}:6: {line}\n"
     assert path.read_bytes() == (
         b"\xef\xbb\xbf# Shop\r\n\r\n## Decisions\r\n\r\n* Keep it \xff small\r\n"

@@ -117,7 +117,7 @@ def test_a_note_is_known_by_its_headings_and_words():
 WHERE = {
     "after the last item of the section": ("## A\n- x\n\n## B\n- y\n", "a",
                                            "## A\n- x\n- new\n\n## B\n- y\n"),
-    "with the mark of the list": ("## A\n* x\n", "A", "## A\n* x\n* new\n"),
+    "after a list with another mark": ("## A\n* x\n", "A", "## A\n* x\n- new\n"),
     "behind what is nested": ("## A\n- x\n  - deep\n", "A", "## A\n- x\n  - deep\n- new\n"),
     "after a paragraph": ("## A\ntext\n", "A", "## A\ntext\n\n- new\n"),
     "after a numbered list": ("## A\n1. x\n", "A", "## A\n1. x\n- new\n"),

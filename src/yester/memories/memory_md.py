@@ -209,8 +209,8 @@ def add_line(text: str, line: str, heading: str = "") -> tuple[str, int]:
     for number, one in enumerate(page.lines, 1):
         if _fold_line(one) == _fold_line(added):
             raise UsageError(f"line {number} says so already: {added}")
-    after, before, mark = _choose_place(page, heading)
-    new = [*before, f"{mark} {added}"]
+    after, before = _choose_place(page, heading)
+    new = [*before, f"- {added}"]
     if len(page.lines) + len(new) > MOST_LINES:
         raise UsageError(
             f"it has {len(page.lines)} lines, and {len(new)} more would pass the {MOST_LINES} that "
@@ -226,8 +226,8 @@ def add_line(text: str, line: str, heading: str = "") -> tuple[str, int]:
     return "".join(whole), after + len(new)
 
 
-def _choose_place(page: Page, heading: str) -> tuple[int, list[str], str]:
-    """The line to add behind, what must stand before the new item, and the mark of its list."""
+def _choose_place(page: Page, heading: str) -> tuple[int, list[str]]:
+    """The line to add behind, and what must stand before the new item."""
     wanted = _fold_line(heading)
     fitting = (one for one in page.headings if wanted and _fold_line(one.title) == wanted)
     section = next(fitting, None)
@@ -237,12 +237,9 @@ def _choose_place(page: Page, heading: str) -> tuple[int, list[str], str]:
     while last > first and not page.lines[last - 1].strip():
         last -= 1
     if wanted and not section:
-        return last, [*([""] if last else []), f"## {render_line(heading)}", ""], "-"
-    here = [one for one in page.notes if first < one.line <= last]
-    if here and here[-1].mark and here[-1].last == last:
-        mark = here[-1].mark
-        return last, [], mark if mark.strip() in "-*+" else f"{mark[: -len(mark.strip())]}-"
-    return last, [""] if last else [], "-"
+        return last, [*([""] if last else []), f"## {render_line(heading)}", ""]
+    in_list = any(one.mark and one.last == last for one in page.notes)
+    return last, [""] if last and not in_list else []
 
 
 def _fold_line(text: str) -> str:
