@@ -202,12 +202,12 @@ def test_an_index_that_lists_the_same_is_left_alone_and_another_keeps_what_is_no
     line = "- [DECISION] Use Postgres for the ledger -> .claude/memory/decisions/{}.json"
     a, b = (f"{line} #tags:postgres,data-base\n".format(name) for name in "ab")
     index = root / "index.md"
-    index.write_text(f"# Ours\n\n{b}{a}\nMind the order.\n")
+    index.write_text(f"# Ours\n\n{b}{a}\n- [ ] Mind the order.\n")
     assert not MemoryFolder(root).write_index()
     put(MemoryFolder(root), memory("b", title="Other"))
     assert MemoryFolder(root).write_index()
     b = b.replace("Use Postgres for the ledger", "Other")
-    assert index.read_text() == f"# Ours\n\n\nMind the order.\n{a}{b}"
+    assert index.read_text() == f"# Ours\n\n\n- [ ] Mind the order.\n{a}{b}"
 
 
 def test_a_linked_index_is_not_written_through(root, tmp_path):
