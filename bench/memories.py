@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from yester.memories.categories import CATEGORIES, draft_content
+from yester.memories.categories import CATEGORIES
 from yester.memories.lifecycle import write_memory
 from yester.memories.memory import Author, normalise_form
 from yester.memories.remember import Draft, find_candidate, remember
@@ -49,7 +49,7 @@ def fill(store: Store, number: int, say: Callable[[int], str]) -> None:
                 given = {"context": say(25), "rationale": [say(12), say(8)]}
                 values = normalise_form({
                     "project": SHOP.key, "type": row.name, "title": say(7),
-                    "tags": say(4).split(), "content": draft_content(row, say(14), given),
+                    "tags": say(4).split(), "content": row.draft_content(say(14), given),
                     "status": "active", "reason": "", "supersedes": 0, "origin": "user",
                 })  # fmt: skip
                 slug = f"memory-{place}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import unquote
 
 from hypothesis import strategies as st
 
@@ -67,3 +68,10 @@ def memory(id_: str = "use-postgres", category: str = "decision", **more: Any) -
             **more,
         }
     )
+
+
+def index_paths(text: str) -> list[str]:
+    """The files that an index lists, as a simple reader takes its lines apart: the first arrow
+    counts, and a path ends at the next space."""
+    lines = [line for line in text.splitlines() if line.startswith("- [")]
+    return [unquote(line.partition(" -> ")[2].partition(" ")[0]) for line in lines]

@@ -114,7 +114,7 @@ def test_our_own_blocks_are_not_indexed_and_what_stands_beside_them_is():
         "x", "1f3a9c2e", NOON, Lines(bugs=("Fix the total",))
     )
     text += "\n## Mine\n\n- Run make\n"
-    stored, _ = notes(text, "/home/sam/shop/sessions.md", "name:shop", 1)
+    stored = notes(text, "/home/sam/shop/sessions.md", "name:shop", 1)
     assert [item.body for item in stored] == ["Use tabs", "Run make"]
 
 

@@ -247,13 +247,13 @@ def test_gc_shows_what_is_due_and_does_it_when_told(run, home):
 
 
 def test_review_and_lint_have_their_exit_codes(run):
-    remember(run, "Tabs are good", "--type", "preference", "--confidence", "0.2")
+    remember(run, "Use tabs", "--type", "preference", "--confidence", "0.2")
     assert run("memory", "lint").code == 0
     ran = run("memory", "review", "--json")
     assert (ran.code, ran.json["findings"][0]["check"]) == (0, "low confidence")
-    remember(run, "Good tabs are", "--type", "preference")
+    remember(run, "Use spaces", "--type", "preference")
     ran = run("memory", "lint")
-    assert (ran.code, "contradiction: says about the same as #1" in ran.out) == (3, True)
+    assert (ran.code, "contradiction: says otherwise than #1" in ran.out) == (3, True)
     run("memory", "retire", "1", "2", "--force")
     ran = run("memory", "review")
     assert (ran.code, ran.err) == (1, "Nothing to look at.\n")

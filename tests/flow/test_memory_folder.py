@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.written import HOSTILE, memory
+from tests.written import HOSTILE, index_paths, memory
 from yester.errors import SourceError
 from yester.files import SMALL
-from yester.memories.folder import MemoryFolder, parse_index
+from yester.memories.files import MemoryFolder
 
 pytestmark = pytest.mark.requirement("MEM-06")
 
@@ -43,7 +43,7 @@ def put(folder: MemoryFolder, one):
 
 
 def problems(folder: MemoryFolder) -> list[str]:
-    return [*folder.config.warnings, *folder.unread.values()]
+    return [*folder.warnings, *folder.unread.values()]
 
 
 def snapshot(root: Path) -> dict[str, bytes]:
@@ -97,7 +97,7 @@ def test_links_are_not_followed_out_of_the_tree(root, tmp_path):
     ]
     with pytest.raises(SourceError, match="leads out of"):
         put(tree, memory("new", "runbook"))
-    with pytest.raises(SourceError, match="cannot be read, so it is kept"):
+    with pytest.raises(SourceError, match="so it is kept; rename or mend it"):
         put(tree, memory("linked"))
     assert sorted(p.name for p in outside.iterdir()) == ["x.json"]
     assert secret.read_bytes() == memory("secret").to_bytes()
@@ -121,12 +121,12 @@ def test_hidden_files_and_files_beside_the_folders_are_somebody_elses(root):
     assert MemoryFolder(root).memories == {}
 
 
-def test_the_same_memory_twice_is_the_one_whose_file_has_its_name(root):
+def test_of_the_same_memory_in_two_files_the_first_counts(root):
     write(root, "decisions/a-copy.json", memory(title="copy"))
     write(root, "decisions/use-postgres.json", memory(title="original"))
     tree = MemoryFolder(root)
-    assert tree.memories["decision/use-postgres"].title == "original"
-    assert "once more" in problems(tree)[0]
+    assert tree.memories["decision/use-postgres"].title == "copy"
+    assert "use-postgres.json: is decision/use-postgres once more" in problems(tree)[0]
 
 
 def test_a_memory_stays_in_the_file_it_has_whatever_that_is_called(root):
@@ -139,9 +139,10 @@ def test_a_memory_stays_in_the_file_it_has_whatever_that_is_called(root):
 
 def test_a_name_another_memory_has_is_not_taken(root):
     write(root, "decisions/use-postgres.json", memory("something-else"))
-    tree = put(MemoryFolder(root), memory())
-    assert tree.paths["decision/use-postgres"] == "decisions/use-postgres.2.json"
-    assert len(MemoryFolder(root).memories) == 2
+    before = snapshot(root)
+    with pytest.raises(SourceError, match=r"stands where decision/use-postgres would be written"):
+        put(MemoryFolder(root), memory())
+    assert snapshot(root) == before
 
 
 def test_what_has_changed_since_it_was_read_is_left_alone(root):
@@ -189,23 +190,24 @@ def test_a_missing_index_is_rebuilt_and_a_right_one_left_alone(root):
     tree = MemoryFolder(root)
     assert tree.write_index()
     text = (root / "index.md").read_text("utf-8")
-    assert set(parse_index(text)) == {
+    assert set(index_paths(text)) == {
         f".claude/memory/decisions/m{n}.json" for n in range(len(HOSTILE))
     }
     assert len(text.splitlines()) == 2 + len(HOSTILE)
     assert not tree.write_index()
 
 
-def test_an_index_keeps_the_form_its_paths_have(tmp_path):
-    root = tmp_path / "a copy"
-    write(root, "decisions/a.json", memory("a"))
-    write(root, "decisions/b.json", memory("b"))
+def test_an_index_that_lists_the_same_is_left_alone_and_another_keeps_what_is_no_entry(root):
+    put(put(MemoryFolder(root), memory("a")), memory("b"))
     line = "- [DECISION] Use Postgres for the ledger -> .claude/memory/decisions/{}.json"
-    tags = " #tags:postgres,data-base\n"
-    (root / "index.md").write_text(line.format("a") + tags)
-    MemoryFolder(root).write_index()
-    expected = line.format("a") + tags + line.format("b") + tags
-    assert (root / "index.md").read_text() == expected
+    a, b = (f"{line} #tags:postgres,data-base\n".format(name) for name in "ab")
+    index = root / "index.md"
+    index.write_text(f"# Ours\n\n{b}{a}\n- [ ] Mind the order.\n")
+    assert not MemoryFolder(root).write_index()
+    put(MemoryFolder(root), memory("b", title="Other"))
+    assert MemoryFolder(root).write_index()
+    b = b.replace("Use Postgres for the ledger", "Other")
+    assert index.read_text() == f"# Ours\n\n\n- [ ] Mind the order.\n{a}{b}"
 
 
 def test_a_linked_index_is_not_written_through(root, tmp_path):
@@ -217,12 +219,23 @@ def test_a_linked_index_is_not_written_through(root, tmp_path):
     assert (tmp_path / "victim").read_text() == "keep"
 
 
-def test_the_config_says_where_new_memories_go_and_a_bad_one_is_a_warning(root):
-    config = {"categories": {"decision": {"folder": "adr"}, "runbook": {"folder": "../../up"}}}
-    write(root, "memory-config.json", json.dumps(config).encode())
+@pytest.mark.parametrize("data", [b"{", b"[1]", b"\xff", b"[" * 100_000, b'{"retrieval": 5}'])
+def test_the_config_says_where_new_memories_go_and_a_bad_one_is_a_warning(root, data):
+    write(root, "memory-config.json", b'{"categories": {"decision": {"folder": "adr/of-ours"}}}')
     tree = put(put(MemoryFolder(root), memory()), memory("fix", "runbook"))
-    assert sorted(tree.paths.values()) == ["adr/use-postgres.json", "runbooks/fix.json"]
-    assert "../../up" in problems(tree)[0]
+    assert sorted(tree.paths.values()) == ["adr/of-ours/use-postgres.json", "runbooks/fix.json"]
     assert sorted(MemoryFolder(root).memories) == ["decision/use-postgres", "runbook/fix"]
-    write(root, "memory-config.json", b"{")
-    assert "defaults are used" in problems(MemoryFolder(root))[0]
+    write(root, "memory-config.json", data)
+    (told,) = problems(MemoryFolder(root))
+    assert told.startswith(f"{root / 'memory-config.json'}: the defaults are used, since")
+
+
+@pytest.mark.parametrize(
+    "folder", ["../out", "/etc", "a/../../b", "", ".", "..", ".hidden", "a/.b", 5, "a\0b", "a\\b"]
+)
+def test_a_folder_outside_of_the_tree_is_refused(root, folder):
+    config = {"categories": {"decision": {"folder": folder}}}
+    write(root, "memory-config.json", json.dumps(config).encode())
+    tree = put(MemoryFolder(root), memory())
+    assert list(tree.paths.values()) == ["decisions/use-postgres.json"]
+    assert "categories" in problems(tree)[0]

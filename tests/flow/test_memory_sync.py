@@ -12,9 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yester
-from tests.written import HOSTILE, memory
-from yester.memories.files import FILED, MemoryFile, parse_memory_file, redact_memory_file
-from yester.memories.folder import MemoryFolder, narrow_limit, parse_index
+from tests.written import HOSTILE, index_paths, memory
+from yester.memories.files import (
+    FILED,
+    MemoryFile,
+    MemoryFolder,
+    narrow_limit,
+    parse_memory_file,
+    redact_memory_file,
+)
 from yester.memories.memory import plain_form
 from yester.operations.context import ContextRequest, build_context
 
@@ -104,7 +110,7 @@ def test_a_tree_of_another_tool_goes_in_and_comes_out_byte_for_byte(run, sync, s
     keys = sorted(f"{category}/one-{number}" for number, category in enumerate(FILED))
     assert what(sync()) == [f"take {key}" for key in keys]
     assert snapshot(root) == before
-    assert len(parse_index((root / "index.md").read_text("utf-8"))) == 6
+    assert len(index_paths((root / "index.md").read_text("utf-8"))) == 6
     assert sync()["done"] == []
     fresh = shop.parent / "fresh"
     assert len(sync(fresh)["done"]) == 6
@@ -315,7 +321,7 @@ def test_what_cannot_be_read_or_kept_is_named_and_stands_in_nobodys_way(run, syn
     assert f"yester: {bad}: is not JSON (Expecting" in ran.err
     assert "category is 'recipe', but must be one of decision" in ran.err
     assert "decision.status is 'perhaps', but must be one of proposed" in ran.err
-    assert "memory-config.json: is not a JSON object; the defaults are used" in ran.err
+    assert "memory-config.json: the defaults are used, since it cannot be: Expecting" in ran.err
     assert ran.err.count("\n") == 4
     assert "taken    decision/good" in ran.out
     assert bad.read_bytes() == b'{"category": "decision", '

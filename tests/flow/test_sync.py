@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.written import HOSTILE, memory
+from tests.written import HOSTILE, index_paths, memory
 from yester.errors import SourceError, UsageError
-from yester.memories.files import canonical_json
-from yester.memories.folder import MemoryFolder, parse_index
+from yester.memories.files import MemoryFolder, canonical_json
 from yester.memories.sync import Action, plan_sync, sync_keepers
 
 pytestmark = pytest.mark.requirement("MEM-06")
@@ -159,7 +158,7 @@ def test_hostile_titles_go_over_unharmed_and_break_no_index(pair):
     assert titles(pair.right) == {f"m{n}": title for n, title in enumerate(HOSTILE.values())}
     index = (pair.right / "index.md").read_text("utf-8")
     assert len(index.splitlines()) == 2 + len(HOSTILE)
-    assert set(parse_index(index)) == {f"decisions/m{n}.json" for n in range(len(HOSTILE))}
+    assert set(index_paths(index)) == {f"decisions/m{n}.json" for n in range(len(HOSTILE))}
     assert not pair.sync().done
 
 

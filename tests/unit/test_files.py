@@ -13,7 +13,7 @@ from yester import git
 from yester.agents.base import Options, load_reader
 from yester.agents.descriptors import AGENTS
 from yester.ingest.transcripts import Ingest
-from yester.memories.folder import narrow_limit
+from yester.memories.files import narrow_limit
 from yester.memories.memory_md import list_instruction_files
 from yester.project import Projects, identify_project
 from yester.store import open_store

@@ -88,13 +88,10 @@ BAD = {
     b'{"a": 1,}': "is not JSON",
     b'{"a" 1}': "is not JSON",
     b'{"a": 1} x': "is not JSON",
-    b'{"a": NaN}': "is not JSON (NaN",
-    b'{"a": 1e999}': "is not JSON (1e999",
     b'{"a": ' + b"9" * 5000 + b"}": "is not JSON",
     b'{"a": "\xff"}': "is not JSON ('utf-8' codec",
     b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}": "is nested too deeply",
     b'{"a": ' + b"[" * 60 + b"]" * 60 + b"}": "is nested too deeply",
-    b'{"title": "a", "title": "b"}': "the key 'title' stands there twice",
     b"{}": "missing required field `category`",
 }  # fmt: skip
 

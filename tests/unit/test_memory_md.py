@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.table import each
 from tests.written import HOSTILE, titles
 from yester.errors import UsageError
 from yester.memories.memory_md import (
+    Page,
     add_line,
     lead_sentence,
-    name_notes,
-    parse_page,
     render_line,
     split_lines,
 )
@@ -44,8 +43,8 @@ It takes an hour.
 - not a note
 ```
 
-Build
------
+## Build
+
 * Run `make`
 
 <!-- a comment
@@ -57,7 +56,7 @@ Build
 
 
 def test_headings_lists_and_paragraphs_become_notes_with_their_lines():
-    found = [(e.title, e.text, e.line, e.last) for e in parse_page(PAGE).notes]
+    found = [(e.title, e.text, e.line, e.last) for e in Page(PAGE).notes]
     assert found == [
         ("Shop", "Talk to Sam before a release.\nIt takes an hour.", 3, 4),
         ("Shop › Testing", "Use pytest.\nNever unittest.\n- with xdist", 8, 10),
@@ -67,25 +66,25 @@ def test_headings_lists_and_paragraphs_become_notes_with_their_lines():
         ("Shop › Testing", "```sh\n# not a heading\n- not a note\n```", 17, 20),
         ("Shop › Build", "Run `make`", 24, 24),
     ]
-    assert [(h.title, h.level, h.line) for h in parse_page(PAGE).headings] == [
+    assert [(h.title, h.level, h.line) for h in Page(PAGE).headings] == [
         ("Shop", 1, 1), ("Testing", 2, 6), ("Build", 2, 22), ("Empty", 2, 30),
     ]  # fmt: skip
 
 
 def test_the_form_of_the_file_does_not_matter_to_its_notes():
-    plain = [(e.title, e.text, e.line) for e in parse_page(PAGE).notes]
+    plain = [(e.title, e.text, e.line) for e in Page(PAGE).notes]
     for text in (PAGE.replace("\n", "\r\n"), "\ufeff" + PAGE, PAGE.rstrip("\n")):
-        assert [(e.title, e.text, e.line) for e in parse_page(text).notes] == plain
+        assert [(e.title, e.text, e.line) for e in Page(text).notes] == plain
 
 
 def test_data_about_the_file_is_no_note():
     text = "---\nname: x\ntype: y\n---\n\n- one\n"
-    assert [(e.text, e.line) for e in parse_page(text).notes] == [("one", 6)]
-    assert [e.text for e in parse_page("---\n- one\n").notes] == ["one"]
+    assert [(e.text, e.line) for e in Page(text).notes] == [("one", 6)]
+    assert [e.text for e in Page("---\n- one\n").notes] == ["one"]
 
 
 def test_deeper_headings_end_with_the_next_of_their_level():
-    found = parse_page("# A\n### B\n- x\n## C\n- y\n# D\n- z\n").notes
+    found = Page("# A\n### B\n- x\n## C\n- y\n# D\n- z\n").notes
     assert [e.title for e in found] == ["A › B", "A › C", "D"]
 
 
@@ -97,9 +96,9 @@ markup = st.lists(st.sampled_from(
 
 @given(st.text(max_size=200) | markup)
 def test_whatever_a_page_holds_its_notes_stand_where_they_say(text):
-    found = parse_page(text)
+    found = Page(text)
     shown = split_lines(text)
-    assert found.lines == len(shown)
+    assert found.lines == shown
     last = 0
     for entry in found.notes:
         assert last < entry.line <= entry.last <= len(shown)
@@ -107,59 +106,10 @@ def test_whatever_a_page_holds_its_notes_stand_where_they_say(text):
         last = entry.last
 
 
-# --- names -------------------------------------------------------------------------------------
-
-
-def known(text, before=()):
-    """(name, note) of a page, after it was another one."""
-    return name_notes(parse_page(text).notes, dict(before))
-
-
-def test_an_edited_note_keeps_its_name_and_others_do_not_get_it():
-    before = known("## A\n- Use pnpm for all installs\n- Ports start at 4000\n## B\n- Keep it\n")
-    after = known(
-        "## A\n- Brand new\n- Use bun for all installs\n## C\n- Keep it\n- Ports start at 4000\n",
-        before,
-    )
-    name = {one.text: name for name, one in before}
-    assert {one.text: name for name, one in after if one.text != "Brand new"} == {
-        "Use bun for all installs": name["Use pnpm for all installs"],
-        "Keep it": name["Keep it"],
-        "Ports start at 4000": name["Ports start at 4000"],
-    }
-    assert after[0][0] not in name.values()
-
-
-def test_what_has_nothing_in_common_is_another_note():
-    (before,) = known("- Use pnpm for installs\n")
-    (after,) = known("- The mascot is a heron\n", [before])
-    assert before[0] != after[0]
-
-
-def test_a_note_that_stands_there_twice_has_two_names():
-    names = [name for name, _ in known("- a\n- a\n- a\n")]
-    assert len(set(names)) == 3
-    assert names == [name for name, _ in known("- a\n- a\n- a\n")]
-
-
-notes = st.lists(st.sampled_from(["alpha one two", "beta three", "alpha one", "gamma", "x y z"]),
-                 max_size=6).map(lambda found: "".join(f"- {one}\n" for one in found))  # fmt: skip
-
-
-@settings(max_examples=15)
-@given(notes, notes)
-def test_names_are_unique_and_reading_the_same_again_keeps_them(one, other):
-    first = known(one)
-    assert known(one, first) == first
-    second = known(other, first)
-    assert len(dict(second)) == len(second)
-    assert known(other, second) == second
-
-
-def test_a_huge_page_written_anew_is_named_in_no_time():
-    before = known("".join(f"- note number {n}\n" for n in range(1_000)))
-    after = known("".join(f"- remark {n} of them\n" for n in range(1_000)), before)
-    assert not dict(before).keys() & dict(after).keys()
+def test_a_note_is_known_by_its_headings_and_words():
+    one, spaced, other, below = Page("- a b\n- a  b\n- c\n# H\n- a b\n").notes
+    assert one.name == spaced.name
+    assert len({one.name, other.name, below.name}) == 3
 
 
 # --- adding ------------------------------------------------------------------------------------
@@ -167,7 +117,7 @@ def test_a_huge_page_written_anew_is_named_in_no_time():
 WHERE = {
     "after the last item of the section": ("## A\n- x\n\n## B\n- y\n", "a",
                                            "## A\n- x\n- new\n\n## B\n- y\n"),
-    "with the mark of the list": ("## A\n* x\n", "A", "## A\n* x\n* new\n"),
+    "after a list with another mark": ("## A\n* x\n", "A", "## A\n* x\n- new\n"),
     "behind what is nested": ("## A\n- x\n  - deep\n", "A", "## A\n- x\n  - deep\n- new\n"),
     "after a paragraph": ("## A\ntext\n", "A", "## A\ntext\n\n- new\n"),
     "after a numbered list": ("## A\n1. x\n", "A", "## A\n1. x\n- new\n"),
@@ -211,7 +161,7 @@ def test_adding_is_a_pure_insertion_of_one_note(rows, end, final, line, heading)
         "every byte that was there is there, in order"
     )
     assert len(split_lines(found)) <= len(split_lines(text)) + 4
-    before, after = parse_page(text).notes, parse_page(found).notes
+    before, after = Page(text).notes, Page(found).notes
     assert len(after) == len(before) + 1, "one note, and it swallowed no other"
     with pytest.raises(UsageError, match="says so already"):
         add_line(found, line, heading)
@@ -263,7 +213,7 @@ def test_a_promoted_line_opens_nothing_and_loads_nothing(text):
     assert not LOADED.search(outside)
     assert "<!--" not in line
     assert "```" not in line
-    found = parse_page(f"- {line}\n\n# Behind\n\n- still there\n")
+    found = Page(f"- {line}\n\n# Behind\n\n- still there\n")
     assert [e.title for e in found.notes] == ["", "Behind"]
 
 

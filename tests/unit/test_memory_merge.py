@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.errors import UsageError
-from yester.memories.categories import CATEGORIES, draft_content, join_contents, merge_changes
+from yester.memories.categories import CATEGORIES, merge_changes
 
 WORDS = st.sampled_from(["a", "b", "c", "d", "e"])
 LISTS = st.lists(WORDS, unique=True, max_size=4)
@@ -19,6 +19,10 @@ RUNBOOKS = st.fixed_dictionaries(
     {"trigger": WORDS, "steps": LISTS.filter(bool), "verification": WORDS},
     optional={"symptoms": LISTS, "root_cause": WORDS},
 )
+
+
+def joined(old, new):
+    return merge_changes(RUNBOOK.defaults, new, old, overrule=True)
 
 
 @pytest.mark.requirement("MEM-02")
@@ -53,17 +57,17 @@ def test_where_both_have_written_something_else_they_are_told():
 @pytest.mark.requirement("MEM-03")
 @given(RUNBOOKS, RUNBOOKS)
 def test_joining_loses_nothing_of_a_list_and_takes_the_newer_word(old, new):
-    found = join_contents(RUNBOOK.fields, old, new)
+    found = joined(old, new)
     for name in ("steps", "symptoms"):
         assert found.get(name, [])[: len(old.get(name, []))] == old.get(name, [])
         assert set(found.get(name, [])) == {*old.get(name, []), *new.get(name, [])}
     assert found["trigger"] == new["trigger"]
-    assert join_contents(RUNBOOK.fields, found, new) == found
-    assert join_contents(RUNBOOK.fields, old, old) == old
+    assert joined(found, new) == found
+    assert joined(old, old) == old
 
 
 def test_what_nobody_has_stated_replaces_nothing():
-    old = draft_content(RUNBOOK, "Disk full", {"steps": ["clean"], "verification": "df"})
-    assert join_contents(RUNBOOK.fields, old, draft_content(RUNBOOK, "Disk full", {})) == old
-    found = join_contents(RUNBOOK.fields, draft_content(RUNBOOK, "Disk full", {}), old)
+    old = RUNBOOK.draft_content("Disk full", {"steps": ["clean"], "verification": "df"})
+    assert joined(old, RUNBOOK.draft_content("Disk full", {})) == old
+    found = joined(RUNBOOK.draft_content("Disk full", {}), old)
     assert (found["steps"], found["verification"]) == (["clean"], "df")

@@ -12,17 +12,7 @@ from hypothesis import strategies as st
 from tests.table import each
 from yester.errors import UsageError
 from yester.fence import strip_hidden
-from yester.memories.categories import (
-    CATEGORIES,
-    LONGEST_SLUG,
-    LONGEST_TITLE,
-    check_content,
-    clean_text,
-    draft_content,
-    find_problems,
-    list_texts,
-    render_content,
-)
+from yester.memories.categories import CATEGORIES, LONGEST_SLUG, LONGEST_TITLE, clean_text
 from yester.memories.memory import (
     EDIT_KEYS,
     GLOBAL,
@@ -90,17 +80,16 @@ def texts(value):
 @given(contents())
 def test_a_content_of_hostile_texts_is_harmless_and_stable(drawn):
     row, content = drawn
-    found = check_content(row, content)
-    for text in (*texts(found), render_content(row, found)):
+    found = row.check_content(content)
+    for text in (*texts(found), row.render_content(found)):
         assert strip_hidden(text) == text
         assert "yester-memory" not in text
         assert "AKIAIOSFODNN7EXAMPLE" not in text
         assert "mine" not in text or "<private>" not in "".join(texts(content))
-    assert check_content(row, found) == found
+    assert row.check_content(found) == found
     assert json.loads(json.dumps(found)) == found
-    assert find_problems(row, found) == []
     assert all(
-        text in render_content(row, found) for text in list_texts(row, found) if ": " not in text
+        text in row.render_content(found) for text in row.list_texts(found) if ": " not in text
     )
 
 
@@ -229,7 +218,7 @@ def test_a_path_stays_inside_the_project(path):
     row = CATEGORIES["note"]
     values = {
         "project": "name:p", "type": "note", "scope": "path", "path": path,
-        "content": draft_content(row, "x", {}),
+        "content": row.draft_content("x", {}),
     }  # fmt: skip
     with pytest.raises(UsageError, match="must be relative to the project"):
         normalise_form(values)

@@ -14,7 +14,7 @@ WITH_A_LEAD = ("rules", "decisions", "labels", "withdrawals")
 TABLES = ("tools", "statements", "talk", "utterances")
 SECTIONS = [
     (table, section)
-    for table in TABLES
+    for table in (*TABLES, "categories")
     for section, rows in load_table(table).items()
     if section not in ("parts", *WITH_A_LEAD) and isinstance(rows, list) and "pattern" in rows[0]
 ]

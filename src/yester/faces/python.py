@@ -23,7 +23,7 @@ from yester.ingest.prepare import content_hash
 from yester.ingest.transcripts import add_items
 from yester.memories import lifecycle
 from yester.memories.categories import clean_text, drop_surrogates, get_category
-from yester.memories.folder import locate_folder
+from yester.memories.files import locate_folder
 from yester.memories.memory import GLOBAL, Author
 from yester.memories.remember import Choice, Draft, Kept, find_candidate, remember
 from yester.memories.sync import ImportReport, SyncReport, import_folder, sync_folder

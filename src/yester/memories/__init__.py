@@ -6,7 +6,7 @@
     lifecycle.py     the only place that writes memories, and what is due to go
     remember.py      something new: is it known, what is it like
     review.py        what deserves a look
-    files.py folder.py sync.py    `.claude/memory`: a file, a folder of them, folder and store
+    files.py sync.py    `.claude/memory`: files in a folder; folder and store brought into step
     memory_md.py     MEMORY.md and CLAUDE.md: read, looked over, added to; where they are
     own_words.py utterances.py    what of a prompt the user wrote, and what of it is said for good:
                      rules, decisions, what takes them back (tables/utterances.toml)
@@ -23,5 +23,5 @@ What a face calls, all with a store first and an `Author` who does it:
     supersede  lifecycle.supersede_memory            undo      lifecycle.undo_change
     review     review.review_memories, lint_memories
     gc         lifecycle.parse_retention, find_due, collect_due
-    sync       sync.sync_folder, import_folder       (folder.locate_folder, find_folder)
+    sync       sync.sync_folder, import_folder       (files.locate_folder, find_folder)
 """

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -33,7 +33,7 @@ _KINDS: Mapping[str, tuple[Any, str]] = {
     "texts": (list[str], "a list of texts"),
     "choice": (str, "one of"),
     "flag": (bool, "true or false"),
-    "share": (float, "a number from 0 to 1"),
+    "share": (Annotated[float, msgspec.Meta(ge=0, le=1)], "a number from 0 to 1"),
     "record": (Content, "a record of"),
     "records": (list[Any], "a list of records of"),
 }
@@ -78,6 +78,82 @@ class Category:
     def field(self, name: str) -> Field | None:
         return next((one for one in self.fields if one.name == name), None)
 
+    @property
+    def defaults(self) -> Content:
+        """What a content holds where nothing was said."""
+        return {one.name: one.default for one in self.fields if one.default is not None}
+
+    def draft_content(self, text: str, given: Mapping[str, Any]) -> Content:
+        """What a plain text says in these fields, over it what was given field by field, under it
+        what the category takes where nothing was said."""
+        content, text = self.defaults, text.strip()
+        if self.lines and "\n" in text:
+            text, _, rest = text.partition("\n")
+            lines = [_BULLET.sub("", line).strip() for line in rest.splitlines()]
+            content[self.lines] = list(filter(None, lines)) or content.get(self.lines)
+        if self.because and self.because not in given:
+            said, *why = _BECAUSE.split(text, maxsplit=1)
+            if said and why and "\n" not in said:
+                text = said
+                field = self.field(self.because)
+                content[self.because] = why if field and field.kind == "texts" else why[0]
+        if text:
+            content[self.text] = text
+        return {**content, **given}
+
+    def parse_settings(self, pairs: Sequence[str]) -> Content:
+        """`FIELD=VALUE` as people write it on a command line; a list grows by repetition."""
+        content = Content()
+        for pair in pairs:
+            name, sign, value = pair.partition("=")
+            field = self.field(name.strip())
+            if not sign or field is None or field.fields:
+                simple = [one.name for one in self.fields if not one.fields]
+                raise UsageError(
+                    f"--set {pair!r} sets nothing; write FIELD=VALUE with a field of a {self.name}:"
+                    f" {', '.join(simple)}"
+                )
+            many = field.kind == "texts"
+            content[field.name] = [*content.get(field.name, ()), value] if many else value
+        return content
+
+    def check_content(self, content: Any) -> Content:
+        """The content clean and complete, in the order of the table; UsageError names what is
+        wrong."""
+        return check_fields(self.name, self.fields, content)
+
+    def lead_text(self, content: Mapping[str, Any]) -> str:
+        """The sentence it is about."""
+        return str(content.get(self.text, ""))
+
+    def section_texts(self, content: Mapping[str, Any]) -> dict[str, str]:
+        """Each field as a text of its own, except the one the whole begins with."""
+        walked = _walk_lines(self.fields, content)
+        return {field.name: "\n".join(lines) for field, lines in walked if field.name != self.text}
+
+    def render_content(self, content: Mapping[str, Any]) -> str:
+        """The whole as somebody would write it down."""
+        marks = [
+            str(content[field.name])
+            for field in self.fields
+            if field.kind == "choice" and content.get(field.name, field.default) != field.default
+        ]
+        if content.get("active") is False:
+            marks.append("no longer")
+        said = [self.lead_text(content) + (f" ({', '.join(marks)})" if marks else "")]
+        for field, lines in _walk_lines(self.fields, content):
+            if field.name == self.text:
+                continue
+            if len(lines) == 1 and "\n" not in lines[0]:
+                said.append(f"{field.label}: {lines[0]}")
+            else:
+                said += [f"{field.label}:", *(f"- {line}" for line in lines)]
+        return "\n".join(filter(None, said))
+
+    def list_texts(self, content: Mapping[str, Any]) -> list[str]:
+        """Every text in it."""
+        return [text for _, lines in _walk_lines(self.fields, content) for text in lines]
+
 
 def _make_fields(rows: Mapping[str, Mapping[str, Any]]) -> list[Field]:
     return [
@@ -88,7 +164,7 @@ def _make_fields(rows: Mapping[str, Mapping[str, Any]]) -> list[Field]:
 
 CATEGORIES: Mapping[str, Category] = {
     name: Category(name, **{**row, "fields": _make_fields(row["fields"])})
-    for name, row in load_table("categories").items()
+    for name, row in load_table("categories")["categories"].items()
 }
 _NOTE = CATEGORIES["note"]
 
@@ -131,7 +207,7 @@ def order_hits(hits: Sequence[Hit], own: Container[int] = ()) -> list[Hit]:
     return ordered
 
 
-# --- a content from what people write ------------------------------------------------------------
+# --- checking ------------------------------------------------------------------------------------
 
 
 def clean_text(text: str) -> str:
@@ -145,113 +221,47 @@ def drop_surrogates(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def draft_content(category: Category, text: str, given: Mapping[str, Any]) -> Content:
-    """What a plain text says in the fields of a category, over it what was given field by field,
-    under it what the category takes where nothing was said."""
-    content = {one.name: one.default for one in category.fields if one.default is not None}
-    text = text.strip()
-    if category.lines and "\n" in text:
-        text, _, rest = text.partition("\n")
-        lines = [_BULLET.sub("", line).strip() for line in rest.splitlines()]
-        content[category.lines] = list(filter(None, lines)) or content.get(category.lines)
-    if category.because and category.because not in given:
-        said, *why = _BECAUSE.split(text, maxsplit=1)
-        if said and why and "\n" not in said:
-            text = said
-            field = category.field(category.because)
-            content[category.because] = why if field and field.kind == "texts" else why[0]
-    if text:
-        content[category.text] = text
-    return {**content, **given}
-
-
-def parse_settings(category: Category, pairs: Sequence[str]) -> Content:
-    """`FIELD=VALUE` as people write it on a command line; a list grows by repetition."""
-    content = Content()
-    for pair in pairs:
-        name, sign, value = pair.partition("=")
-        field = category.field(name.strip())
-        if not sign or field is None or field.fields:
-            simple = [one.name for one in category.fields if not one.fields]
-            raise UsageError(
-                f"--set {pair!r} sets nothing; write FIELD=VALUE with a field of a {category.name}:"
-                f" {', '.join(simple)}"
-            )
-        if field.kind == "texts":
-            content.setdefault(field.name, []).append(value)
-        else:
-            content[field.name] = value
-    return content
-
-
-# --- checking ------------------------------------------------------------------------------------
-
-
-def check_content(category: Category, content: Any) -> Content:
-    """The content clean and complete, in the order of the table; UsageError names what is wrong."""
-    return check_fields(category.name, category.fields, content)
-
-
 def check_fields(where: str, fields: Sequence[Field], content: Any) -> Content:
-    wrong: list[str] = []
-    found = _check_record(where, fields, content, wrong)
-    if wrong:
-        raise UsageError(wrong[0] + (f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""))
-    return found
-
-
-def find_problems(category: Category, content: Any) -> list[str]:
-    """Everything that is wrong with it, a sentence each: field, value, fix."""
-    wrong: list[str] = []
-    _check_record(category.name, category.fields, content, wrong)
-    return wrong
-
-
-def _check_record(where: str, fields: Sequence[Field], content: Any, wrong: list[str]) -> Content:
+    """The values of these fields, clean; UsageError names the first that is wrong."""
     names = ", ".join(field.name for field in fields)
     if not isinstance(content, Mapping):
-        wrong.append(f"{where} is {_show_value(content)}, but must hold the fields {names}")
-        return {}
+        raise UsageError(f"{where} is {_show_value(content)}, but must hold the fields {names}")
     for name in content.keys() - {field.name for field in fields}:
-        wrong.append(f"{where} has no field {_show_value(name)}; its fields are {names}")
+        raise UsageError(f"{where} has no field {_show_value(name)}; its fields are {names}")
     found = Content()
     for field in fields:
         place, value = f"{where}.{field.name}".lstrip("."), content.get(field.name)
         if value is not None:
-            found[field.name] = _check_value(place, field, value, wrong)
+            found[field.name] = _check_value(place, field, value)
         elif field.required:
-            wrong.append(f"{place} is missing; give it {field.description}")
+            raise UsageError(f"{place} is missing; give it {field.description}")
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _check_value(place: str, field: Field, value: Any, wrong: list[str]) -> Any:
+def _check_value(place: str, field: Field, value: Any) -> Any:
     """The value clean; None where there is nothing to keep. A flag or a number may come as a text,
     from a form or a command line."""
     try:
         kept = msgspec.convert(value, _KINDS[field.kind][0], strict=False)
     except msgspec.ValidationError:
         kept = None
-    misses = (field.choices and kept not in field.choices) or (
-        field.kind == "share" and kept is not None and not 0 <= kept <= 1
-    )
-    if kept is None or misses:
-        wrong.append(f"{place} is {_show_value(value)}, but must be {field.description}")
-        return None
+    if kept is None or (field.choices and kept not in field.choices):
+        raise UsageError(f"{place} is {_show_value(value)}, but must be {field.description}")
     many = field.kind in ("texts", "records")
     parts = kept if many else [kept]
     if len(parts) > _MOST:
-        wrong.append(f"{place} has {len(parts)} {field.kind}; at most {_MOST} are kept")
-    elif field.fields:
+        raise UsageError(f"{place} has {len(parts)} {field.kind}; at most {_MOST} are kept")
+    if field.fields:
         places = [f"{place}[{at}]" if many else place for at in range(1, len(parts) + 1)]
         rows = zip(places, parts, strict=True)
-        parts = [_check_record(at, field.fields, part, wrong) for at, part in rows]
+        parts = [check_fields(at, field.fields, part) for at, part in rows]
     elif field.kind in ("text", "texts"):
         parts = list(filter(None, map(clean_text, parts)))
         longest = max(map(len, parts), default=0)
         if len(parts) < field.least or (field.kind == "text" and field.required and not parts):
-            wrong.append(f"{place} is empty; give it {field.description}")
-        elif longest > field.most:
-            wrong.append(f"{place} has {longest:,} characters; at most {field.most:,} are kept")
+            raise UsageError(f"{place} is empty; give it {field.description}")
+        if longest > field.most:
+            raise UsageError(f"{place} has {longest:,} characters; at most {field.most:,} are kept")
     if many:
         return parts if parts or field.required else None
     return parts[0] if parts and parts[0] not in ("", {}) else None
@@ -259,45 +269,6 @@ def _check_value(place: str, field: Field, value: Any, wrong: list[str]) -> Any:
 
 def _show_value(value: object) -> str:
     return shorten_text(repr(value), 60)
-
-
-# --- in words ------------------------------------------------------------------------------------
-
-
-def lead_text(category: Category, content: Mapping[str, Any]) -> str:
-    """The sentence it is about."""
-    return str(content.get(category.text, ""))
-
-
-def section_texts(category: Category, content: Mapping[str, Any]) -> dict[str, str]:
-    """Each field as a text of its own, except the one the whole begins with."""
-    walked = _walk_lines(category.fields, content)
-    return {field.name: "\n".join(lines) for field, lines in walked if field.name != category.text}
-
-
-def render_content(category: Category, content: Mapping[str, Any]) -> str:
-    """The whole as somebody would write it down."""
-    marks = [
-        str(content[field.name])
-        for field in category.fields
-        if field.kind == "choice" and content.get(field.name, field.default) != field.default
-    ]
-    if content.get("active") is False:
-        marks.append("no longer")
-    said = [lead_text(category, content) + (f" ({', '.join(marks)})" if marks else "")]
-    for field, lines in _walk_lines(category.fields, content):
-        if field.name == category.text:
-            continue
-        if len(lines) == 1 and "\n" not in lines[0]:
-            said.append(f"{field.label}: {lines[0]}")
-        else:
-            said += [f"{field.label}:", *(f"- {line}" for line in lines)]
-    return "\n".join(filter(None, said))
-
-
-def list_texts(category: Category, content: Mapping[str, Any]) -> list[str]:
-    """Every text in it."""
-    return [text for _, lines in _walk_lines(category.fields, content) for text in lines]
 
 
 def is_same_saying(one: str, other: str) -> bool:
@@ -328,27 +299,6 @@ def _walk_lines(
 # --- two into one --------------------------------------------------------------------------------
 
 
-def join_contents(
-    fields: Sequence[Field], old: Mapping[str, Any], new: Mapping[str, Any]
-) -> Content:
-    """The old content with what is new: lists grow, other fields take the new value where it says
-    something. Nothing of a list is lost; joining twice changes nothing."""
-    result = Content(old)
-    for field in fields:
-        value, have = new.get(field.name), old.get(field.name)
-        if value is None or value in (field.default, UNSTATED):
-            continue
-        if field.kind in ("texts", "records") and have:
-            kept = [one for one in have if one != UNSTATED]
-            kept += [one for one in value if one not in kept and one != UNSTATED]
-            result[field.name] = kept or have
-        elif field.kind == "record" and have:
-            result[field.name] = join_contents(field.fields, have, value)
-        else:
-            result[field.name] = value
-    return result
-
-
 def merge_changes(
     base: Mapping[str, Any],
     mine: Mapping[str, Any],
@@ -359,7 +309,10 @@ def merge_changes(
 ) -> Content:
     """What both have made of the same: of lists what each has added and taken away, of the rest
     what one of them has changed. Where both have, and differ, mine counts if it is to `overrule`;
-    else UsageError names it. A None of mine takes something away."""
+    else UsageError names it. A None of mine takes something away.
+
+    With what nobody has stated as the base (`Category.defaults`) it is two said one after the
+    other: lists grow, and other fields take the new value where it says something."""
     result = Content()
     for name in dict.fromkeys((*theirs, *mine)):
         was, own, other = base.get(name), mine.get(name), theirs.get(name)
@@ -368,17 +321,19 @@ def merge_changes(
         elif isinstance(own, dict) and isinstance(other, dict):
             before = was if isinstance(was, dict) else {}
             value = merge_changes(before, own, other, overrule=overrule, where=f"{where}{name}.")
-        elif overrule or other == was:
+        elif other == was:
             value = own
         elif isinstance(own, list) and isinstance(other, list):
             had = was if isinstance(was, list) else []
             kept = [one for one in other if one in own or one not in had]
             value = kept + [one for one in own if one not in other and one not in had]
+        elif overrule:
+            value = own
         else:
             raise UsageError(
                 f"{where}{name} has been changed to {other!r} meanwhile, and you have written "
                 f"{own!r}; decide and edit it again"
             )
-        if value is not None or theirs.get(name, "") is None:  # a null that others have written
+        if value is not None:
             result[name] = value
     return result

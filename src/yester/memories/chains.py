@@ -64,11 +64,6 @@ class Claims:
     terms: Terms  # of the whole text, without the words that only command
     negated: bool
 
-    def words(self) -> Terms:
-        """Texts without a common one cannot disagree."""
-        things = [one.thing | one.purpose for one in self.claims] + [one for one, _ in self.values]
-        return self.terms.union(*things)
-
 
 @lru_cache(2_000)
 def parse_claims(text: str) -> Claims:

@@ -18,31 +18,16 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from yester.clock import DAY
 from yester.errors import ConfigError, NotFound, NotYours, UsageError
 from yester.ingest.prepare import prepare_item
 from yester.ingest.transcripts import rebuild_if_stale
-from yester.memories.categories import (
-    CATEGORIES,
-    category_of,
-    draft_content,
-    get_category,
-    lead_text,
-    merge_changes,
-)
-from yester.memories.memory import (
-    EDITABLE,
-    TRUST,
-    Author,
-    Plain,
-    apply_form,
-    normalise_form,
-    plain_form,
-    shorten_reason,
-)
-from yester.model import Change, Filters, Memo, Paging
+from yester.memories import memory
+from yester.memories.categories import CATEGORIES, category_of, get_category, merge_changes
+from yester.memories.memory import EDITABLE, TRUST, Author, Plain, plain_form, shorten_reason
+from yester.model import Change, Filters, Memo, Paging, replace
 from yester.store.contract import Store
 
 GRACE = 30 * DAY  # from being retired to being let go
@@ -129,7 +114,7 @@ def write_memory(
         return old
     before = {name: have.get(name) for name in after} if have else None
     replaces = next(iter(store.memos(ids=[values["supersedes"]])), None)
-    memo = apply_form(old, values, by, replaces)
+    memo = memory.apply_form(old, values, by, replaces)
     change = Change(
         memo.item.id, by.now, shorten_reason(by.who), what, shorten_reason(by.why),
         before, after, act,
@@ -150,7 +135,7 @@ def rewrite_memory(
     """Another form of a memory, inside a transaction, whoever wants it: an edit, a text that says
     more, a file. What two have written is believed as far as the less trusted of them. `said` is
     when a rule that is worded anew holds from."""
-    have, values = plain_form(memo), normalise_form(wanted, root)
+    have, values = plain_form(memo), memory.normalise_form(wanted, root)
     if any(values[name] != have[name] for name in ("title", "content")):
         values["origin"] = min(have["origin"], by.origin, key=lambda origin: TRUST.get(origin, 0.0))
         if values["type"] == "rule" and said:
@@ -203,8 +188,8 @@ def _apply_edit(have: Plain, changes: Mapping[str, Any]) -> Plain:
     category, content = get_category(new["type"]), have["content"]
     # Of another category, or a program's item, which has the form of none.
     if category.name != have["type"] or (category.text not in content and "text" in content):
-        lead = lead_text(category_of(have["type"]), content) or content.get("text", "")
-        content = draft_content(category, str(lead), {})
+        lead = category_of(have["type"]).lead_text(content) or content.get("text", "")
+        content = category.draft_content(str(lead), {})
     lead = {category.text: new.pop("text")} if "text" in new else {}
     content = {**content, **changes.get("content", {}), **lead}
     return {**new, "type": category.name, "content": content}
@@ -309,7 +294,7 @@ def undo_change(store: Store, by: Author, id_: int = 0) -> list[Memo]:
         for change in done:
             memo = get_memory(store, change.item)
             before = change.before or {"status": "retired", "reason": "undone"}
-            author = by.with_reason(f"undo of {change.what}")
+            author = replace(by, why=by.why or f"undo of {change.what}")
             new = write_memory(store, memo, {**plain_form(memo), **before}, author, "undo", act)
             act = act or _act_of(store, memo, new)
         return [get_memory(store, item) for item in dict.fromkeys(one.item for one in done)]
@@ -340,8 +325,7 @@ def _last_act(store: Store, id_: int) -> tuple[list[Change], Change | None]:
 #     session_summary = "keep 50"      a rolling window: the newest 50 of each project
 
 
-@dataclass(frozen=True, slots=True)
-class RetentionRule:
+class RetentionRule(NamedTuple):
     verb: str  # retire, archive, keep
     number: int  # days, or how many are kept
 

@@ -31,13 +31,9 @@ from yester.memories.categories import (
     LONGEST_TITLE,
     Field,
     category_of,
-    check_content,
     check_fields,
     clean_text,
     get_category,
-    lead_text,
-    render_content,
-    section_texts,
 )
 from yester.model import SCOPES, Memo, Project, replace
 from yester.text.query import other_names
@@ -76,9 +72,6 @@ class Author:
     updated: int = 0
     since: int = 0
 
-    def with_reason(self, why: str) -> Author:
-        return replace(self, why=self.why or why)
-
 
 # --- the plain form ------------------------------------------------------------------------------
 
@@ -97,7 +90,7 @@ def plain_form(memo: Memo) -> Plain:
 def normalise_form(values: Mapping[str, Any], root: str = "") -> Plain:
     """Plain values checked and in their normal form; UsageError names the field, value and fix."""
     category = get_category(str(values["type"]))
-    content = check_content(category, values["content"])
+    content = category.check_content(values["content"])
     stated = {part.name: values.get(part.name, "") for part in PARTS}
     given = check_fields("", PARTS, {k: None if v == "" else v for k, v in stated.items()})
     parts = {part.name: given.get(part.name, part.default) for part in PARTS}
@@ -120,7 +113,7 @@ def normalise_form(values: Mapping[str, Any], root: str = "") -> Plain:
         **values,
         **parts,
         "type": category.name,
-        "title": " ".join(parts["title"].split()) or title_from_text(lead_text(category, content)),
+        "title": " ".join(parts["title"].split()) or title_from_text(category.lead_text(content)),
         "tags": list(normalise_tags(parts["tags"])),
         "files": list(dict.fromkeys(filter(None, (file.removeprefix("./") for file in files)))),
         "confidence": round(parts["confidence"], 4),
@@ -157,8 +150,8 @@ def apply_form(memo: Memo, values: Mapping[str, Any], by: Author, replaces: Memo
     """The memory with these (normal) values, as of now; `replaces` is what it supersedes."""
     content, category = values["content"], category_of(values["type"])
     # A program's item need not have the form of any category.
-    formless = values["type"] not in CATEGORIES or not lead_text(category, content)
-    body = str(content.get("text", "")) if formless else render_content(category, content)
+    formless = values["type"] not in CATEGORIES or not category.lead_text(content)
+    body = str(content.get("text", "")) if formless else category.render_content(content)
     if replaces is not None and category.name != "rule":  # a rule that has ended is not told
         body += f"\nReplaces: {replaces.item.title}"
     origin = values["origin"]
@@ -166,7 +159,7 @@ def apply_form(memo: Memo, values: Mapping[str, Any], by: Author, replaces: Memo
         memo.item, project=values["project"], type=values["type"], title=values["title"],
         body=body, tags=tuple(values["tags"]), files_read=tuple(values["files"]),
         files_modified=(), confidence=values["confidence"], status=values["status"],
-        sections=memo.item.sections if formless else section_texts(category, content),
+        sections=memo.item.sections if formless else category.section_texts(content),
         supersedes=values["supersedes"], updated=by.updated or by.now, origin=origin,
         trust=TRUST.get(origin, 0.0), role=_ROLES.get(origin, ""),
         epoch=values.get("said", memo.item.epoch),
@@ -244,10 +237,6 @@ def _find_alike(tag: str, used: Sequence[str]) -> str:
     for other in used:
         same = tuple(text_terms(other))
         if same == own or same in names:
-            return other
-    for other in used:
-        shorter, longer = sorted((tag, other), key=len)
-        if len(shorter) >= 4 and longer.startswith(shorter):
             return other
     return next(iter(get_close_matches(tag, used, 1, _ALIKE)), "")
 

@@ -13,12 +13,11 @@ newline and the byte order mark. The agent loads the first 200 lines, so there i
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from hashlib import blake2b
 from pathlib import Path
+from textwrap import dedent
 
 from yester.agents.values import scan_slug
 from yester.errors import UsageError
@@ -31,17 +30,13 @@ INSTRUCTIONS = ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md")
 _LONGEST_SLUG = 200
 MOST_LINES = 200
 NEARLY_FULL = 180  # lines
-MOST_BYTES = 25_000  # newer clients stop here if it comes before line 200
 LONGEST_LINE = 240  # characters of a line that is added
-_ALIKE = 0.6  # two texts under one heading that are so much the same are one note, edited
 _FRONT_MATTER = 60  # lines
-_MOST_COMPARED = 10_000  # pairs of texts
 _LONGEST_MARKUP = 2_000  # characters; a longer line is text whatever it begins with
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
 _BULLET = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])(?:[ \t]+(.*)|[ \t]*)")
 _FENCE = re.compile(r"[ \t]*(?:[-*+][ \t]+)?(`{3,}|~{3,})([^`]*)")
-_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
 _RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*")
 _CODE = re.compile(r"(`[^`\n]+`)")
 _IMPORT = re.compile(r"(?<!\w)@[\w~./\\-][^\s`]*")
@@ -62,7 +57,7 @@ class Note:
 
     @property
     def name(self) -> str:
-        """What it is known by as long as it is not edited."""
+        """What it is known by in its file: an edited one is another note."""
         words = "\0".join((*self.heading, join_words(self.text)))
         return blake2b(words.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
@@ -74,65 +69,67 @@ class Heading:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    notes: tuple[Note, ...]
-    headings: tuple[Heading, ...]
-    lines: int
-    unclosed: int = 0  # the line of a code block or comment that has no end
-
-
 # --- reading -------------------------------------------------------------------------------------
 
 
-class _PageReader:
-    """One pass over the lines: what is open at the moment, and what has been found."""
+class Page:
+    """A Markdown file as notes and headings, read line by line; whatever it holds, it is read."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         self.notes: list[Note] = []
         self.headings: list[Heading] = []
-        self.fence = ""  # the mark that ends the code block
-        self.comment = False
-        self.opened = 0  # line of the code block or comment
+        self._fence = ""  # the mark that ends the code block
+        self._comment = False
+        self._opened = 0  # line of the code block or comment
         self._path: list[Heading] = []
         self._block: list[tuple[int, str]] = []
         self._mark = ""
         self._blank = False
+        self.lines = found = split_lines(text)
+        begin = 0  # how many lines at the beginning are data about the file and no notes
+        if found and found[0].rstrip() == "---":
+            matter = enumerate(found[1:_FRONT_MATTER], 2)
+            begin = next((at for at, line in matter if line.rstrip() == "---"), 0)
+        for number, line in enumerate(found[begin:], begin + 1):
+            self._read_line(number, line)
+        self._close_note()
 
-    def read_line(self, number: int, line: str) -> None:
+    @property
+    def unclosed(self) -> int:
+        """The line of a code block or comment that has no end; 0."""
+        return self._opened if self._fence or self._comment else 0
+
+    def _read_line(self, number: int, line: str) -> None:
         shape = line if len(line) <= _LONGEST_MARKUP else ""
-        if self.comment:
-            self.comment = "-->" not in line
-        elif self.fence:
+        if self._comment:
+            self._comment = "-->" not in line
+        elif self._fence:
             self._block.append((number, line))
-            if line.strip().startswith(self.fence) and not line.strip().strip(self.fence[0]):
-                self.fence = ""
+            if line.strip().startswith(self._fence) and not line.strip().strip(self._fence[0]):
+                self._fence = ""
         elif not line.strip():
             self._blank = True
         elif shape.lstrip().startswith("<!--"):
-            self.close_note()
-            self.comment, self.opened = "-->" not in line, number
-        elif self._is_underline(shape):
-            first, title = self._block.pop()
-            self._add_heading(Heading(title.strip(), 1 if "=" in line else 2, first))
+            self._close_note()
+            self._comment, self._opened = "-->" not in line, number
         elif found := _HEADING.fullmatch(shape):
-            self.close_note()
+            self._close_note()
             self._add_heading(Heading((found[2] or "").strip(), len(found[1]), number))
         elif _RULE.fullmatch(shape):
-            self.close_note()
+            self._close_note()
         else:
             bullet, fence = _BULLET.fullmatch(shape), _FENCE.fullmatch(shape)
             # After an empty line only what is indented still belongs to a list item.
             nested = bool(self._mark) and _indent_of(line) > _indent_of(self._mark)
             if not nested and (bullet or self._blank):
-                self.close_note()
+                self._close_note()
                 self._mark = bullet[1] + bullet[2] if bullet else ""
             self._block.append((number, line))
             self._blank = False
             if fence:
-                self.fence, self.opened = fence[1], number
+                self._fence, self._opened = fence[1], number
 
-    def close_note(self) -> None:
+    def _close_note(self) -> None:
         if self._block:
             text = _dedent_lines([line for _, line in self._block], self._mark)
             if text:
@@ -140,10 +137,6 @@ class _PageReader:
                 first, last = self._block[0][0], self._block[-1][0]
                 self.notes.append(Note(heading, text, first, last, self._mark))
         self._block, self._mark, self._blank = [], "", False
-
-    def _is_underline(self, line: str) -> bool:
-        alone = len(self._block) == 1 and not (self._mark or self._blank)
-        return alone and _UNDERLINE.fullmatch(line) is not None
 
     def _add_heading(self, heading: Heading) -> None:
         self.headings.append(heading)
@@ -159,115 +152,41 @@ def split_lines(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in found]
 
 
-def parse_page(text: str) -> Page:
-    """A Markdown file as notes and headings; whatever it holds, it is read."""
-    found, reader = split_lines(text), _PageReader()
-    begin = 0  # how many lines at the beginning are data about the file and no notes
-    if found and found[0].rstrip() == "---":
-        matter = enumerate(found[1:_FRONT_MATTER], 2)
-        begin = next((at for at, line in matter if line.rstrip() == "---"), 0)
-    for number, line in enumerate(found[begin:], begin + 1):
-        reader.read_line(number, line)
-    reader.close_note()
-    unclosed = reader.opened if reader.fence or reader.comment else 0
-    return Page(tuple(reader.notes), tuple(reader.headings), len(found), unclosed)
-
-
 def _indent_of(line: str) -> int:
     spaces = line.expandtabs(4)
     return len(spaces) - len(spaces.lstrip())
 
 
 def _dedent_lines(found: Sequence[str], mark: str) -> str:
-    if not mark:
-        return "\n".join(line.rstrip() for line in found).strip()
-    width = _indent_of(mark) + len(mark.strip()) + 1
-    first = found[0].lstrip()[len(mark.strip()) :].strip()
-    rest = [line.expandtabs(4).rstrip() for line in found[1:]]
-    return "\n".join([first, *(line[min(_indent_of(line), width) :] for line in rest)]).strip()
+    first = found[0].strip().removeprefix(mark.strip())
+    rest = dedent("\n".join(line.expandtabs(4).rstrip() for line in found[1:]))
+    return f"{first.strip()}\n{rest}".strip()
 
 
 def join_words(text: str) -> str:
     return " ".join(text.split())
 
 
-# --- which note is which -------------------------------------------------------------------------
-
-
-def name_notes(notes: Sequence[Note], known: Mapping[str, Note]) -> list[tuple[str, Note]]:
-    """Each note with its name. One that was edited, or moved under another heading, keeps the name
-    it had (`known`); a new one gets the name its content gives it. No name is given twice."""
-    left, given = dict(known), dict[int, str]()
-    same: tuple[Callable[[Note], Hashable], ...] = (
-        lambda one: (one.title, join_words(one.text)),
-        lambda one: join_words(one.text),
-    )
-    for key in same:
-        waiting: defaultdict[Hashable, list[str]] = defaultdict(list)
-        for name, one in left.items():
-            waiting[key(one)].append(name)
-        for at, note in enumerate(notes):
-            if at not in given and (names := waiting[key(note)]):
-                given[at] = names.pop(0)
-                del left[given[at]]
-    given |= _match_edited({at: n for at, n in enumerate(notes) if at not in given}, left)
-    taken = {*known}
-    result = []
-    for at, note in enumerate(notes):
-        name, number = given.get(at) or note.name, 1
-        while at not in given and name in taken:
-            number += 1
-            name = f"{note.name}-{number}"
-        taken.add(name)
-        result.append((name, note))
-    return result
-
-
-def _match_edited(notes: Mapping[int, Note], left: Mapping[str, Note]) -> Iterator[tuple[int, str]]:
-    """Which of the remaining notes is which of the remaining known ones, the likest first."""
-    if len(notes) * len(left) > _MOST_COMPARED:
-        return  # a file written anew
-    pairs = sorted(
-        (-SequenceMatcher(None, one.text.split(), note.text.split(), False).ratio(), at, name)
-        for at, note in notes.items()
-        for name, one in left.items()
-        if note.title == one.title
-    )
-    done: set[int | str] = set()
-    for score, at, name in pairs:
-        if -score >= _ALIKE and not done & {at, name}:
-            done |= {at, name}
-            yield at, name
-
-
-# --- looked over: too long, said twice, without an end -------------------------------------------
+# --- looked over: too long, said twice -----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class PageFinding:
     line: int  # from 1
-    what: str  # long, nearly long, twice, unclosed, contradicted
+    what: str  # long, twice, contradicted
     text: str
 
 
 def lint_page(text: str) -> Iterator[PageFinding]:
-    page, data = parse_page(text), text.encode("utf-8", "surrogateescape")
-    if page.lines > MOST_LINES:
-        told = f"{page.lines} lines; from here on nothing is loaded into a session"
+    page = Page(text)
+    if len(page.lines) > MOST_LINES:
+        told = f"{len(page.lines)} lines; from here on nothing is loaded into a session"
         yield PageFinding(MOST_LINES + 1, "long", told)
-    elif page.lines >= NEARLY_FULL:
-        told = f"{page.lines} of the {MOST_LINES} lines that are loaded"
-        yield PageFinding(page.lines, "nearly long", told)
-    if len(data) > MOST_BYTES:
-        told = f"{len(data):,} bytes; clients that load {MOST_BYTES:,} stop here"
-        yield PageFinding(data[:MOST_BYTES].count(b"\n") + 1, "long", told)
     first: dict[str, int] = {}
     for note in page.notes:
         line = first.setdefault(join_words(note.text).rstrip(".").casefold(), note.line)
         if line != note.line:
             yield PageFinding(note.line, "twice", f"says the same as line {line}")
-    if page.unclosed:
-        yield PageFinding(page.unclosed, "unclosed", "a code block or comment that has no end")
 
 
 # --- adding --------------------------------------------------------------------------------------
@@ -282,20 +201,20 @@ def add_line(text: str, line: str, heading: str = "") -> tuple[str, int]:
     added = render_line(line)
     if not added:
         raise UsageError("the line to add says nothing; give it with words")
-    page = parse_page(text)
+    page = Page(text)
     if page.unclosed:
         raise UsageError(
             f"line {page.unclosed} begins a code block or comment that has no end; close it first"
         )
-    for number, one in enumerate(split_lines(text), 1):
+    for number, one in enumerate(page.lines, 1):
         if _fold_line(one) == _fold_line(added):
             raise UsageError(f"line {number} says so already: {added}")
-    after, before, mark = _choose_place(page, text, heading)
-    new = [*before, f"{mark} {added}"]
-    if page.lines + len(new) > MOST_LINES:
+    after, before = _choose_place(page, heading)
+    new = [*before, f"- {added}"]
+    if len(page.lines) + len(new) > MOST_LINES:
         raise UsageError(
-            f"it has {page.lines} lines, and {len(new)} more would pass the {MOST_LINES} that are "
-            "loaded; take out or merge something first"
+            f"it has {len(page.lines)} lines, and {len(new)} more would pass the {MOST_LINES} that "
+            "are loaded; take out or merge something first"
         )
     end = "\r\n" if "\r\n" in text else "\n"
     begin = len(text) - len(text.removeprefix("\ufeff"))
@@ -307,24 +226,20 @@ def add_line(text: str, line: str, heading: str = "") -> tuple[str, int]:
     return "".join(whole), after + len(new)
 
 
-def _choose_place(page: Page, text: str, heading: str) -> tuple[int, list[str], str]:
-    """The line to add behind, what must stand before the new item, and the mark of its list."""
-    shown, wanted = split_lines(text), _fold_line(heading)
-    section = next(
-        (one for one in page.headings if wanted and _fold_line(one.title) == wanted), None
-    )
-    first, last = (section.line if section else 0), page.lines
+def _choose_place(page: Page, heading: str) -> tuple[int, list[str]]:
+    """The line to add behind, and what must stand before the new item."""
+    wanted = _fold_line(heading)
+    fitting = (one for one in page.headings if wanted and _fold_line(one.title) == wanted)
+    section = next(fitting, None)
+    first, last = (section.line if section else 0), len(page.lines)
     if section:
         last = next((one.line for one in page.headings if one.line > first), last + 1) - 1
-    while last > first and not shown[last - 1].strip():
+    while last > first and not page.lines[last - 1].strip():
         last -= 1
     if wanted and not section:
-        return last, [*([""] if last else []), f"## {render_line(heading)}", ""], "-"
-    here = [one for one in page.notes if first < one.line <= last]
-    if here and here[-1].mark and here[-1].last == last:
-        mark = here[-1].mark
-        return last, [], mark if mark.strip() in "-*+" else f"{mark[: -len(mark.strip())]}-"
-    return last, [""] if last else [], "-"
+        return last, [*([""] if last else []), f"## {render_line(heading)}", ""]
+    in_list = any(one.mark and one.last == last for one in page.notes)
+    return last, [""] if last and not in_list else []
 
 
 def _fold_line(text: str) -> str:

@@ -2,7 +2,8 @@
 
 A prompt carries much that the user did not write: code, logs, quoted text, a pasted review, a plan
 an agent wrote, notices of the client. Nothing in there is an instruction of the user's. It is
-masked here, character for character, so that every sentence keeps its offsets.
+masked here, character for character, so that every sentence keeps its offsets. How it begins, and
+where the user turns to something else, is told by tables/utterances.toml.
 
 Kept linear: each pass walks the text once, and every repetition in a pattern is bounded.
 """
@@ -14,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from yester.tables import load_pattern
 from yester.text.sentences import sentence_spans
 
 MASK = "\x1a"  # stands for one character of somebody else's
@@ -22,32 +24,7 @@ _HEAD, _TAIL = 4_000, 2_000
 _PROSE = 0.7  # share of letters and spaces below which a line is output of a program
 _SHORT_LINE = 12
 
-# How a prompt begins that a program or an agent has written.
-_BY_A_PROGRAM = re.compile(
-    r"\s{0,80}(?:<[a-z][\w-]{0,40}[ >]|\[(?:request interrupted|image)|this session is being cont"
-    r"|implement the following plan|base directory for this skill|caveat:|---\s*\n|#{1,3} \w"
-    r"|you are (?:a|an|the|acting|now)\b|\*\*action required|operation stopped by"
-    r"|stop hook feedback|unknown (?:skill|slash command)|review target:|invoke the \S{1,60} skill"
-    r"|\[\[ ##|reply with exactly\b|system:|\(running a )",
-    re.I,
-)
-
-# From a line like these on, the words are somebody else's.
-_PASTED = re.compile(
-    r"\s{0,20}#{1,6}\s{1,4}\w|.{0,200}\b(?:feedback|comments?|errors?|logs?|outputs?|reviews?"
-    r"|reports?|messages?|says|said|wrote|writes|transcripts?|summary|description|issues?|plan"
-    r"|docs?|readme|text|research|following|below|result|getting|showing|see(?:ing)?"
-    r"|testing)\b[^:.?!]{0,60}[:>]\s{0,20}\Z",
-    re.I,
-)
 _OF_RULES = re.compile(r"(?i)\b(?:rules?|guidelines?|conventions?|remember|from now on|follow)\b")
-# A line that no one types: prompts of shells and agents, quotes, tables, diffs, logs, traces.
-_FOREIGN_LINE = re.compile(
-    r"\s{0,40}(?:#{1,6}\s|[>❯⏺⎿│├└╭╰╮✓✗⨯|$%{}\[]|[-+]{3}|={3}|at \S{1,200}\(|\d{2}:\d{2}:\d{2}"
-    r"|\d{4}-\d\d-\d\d|(?:[A-Z][a-z]{2} ){1,2}\s{0,3}\d{1,2} \d\d:|\w{1,40}(?:Error|Exception"
-    r"|Warning):|(?:error|warning|fatal|remote|hint|traceback|usage)\b[^:]{0,30}:"
-    r"|[+-]\s{0,8}(?://|\w{1,40}\s{0,3}(?:[:=(]|:=)))"
-)  # fmt: skip
 _INDENTED = re.compile(r"(?: {4}|\t)\s{0,40}(?![-*•\d\s])")
 
 _BLOCK = re.compile(r'```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|""".*?(?:"""|\Z)', re.S)
@@ -58,18 +35,6 @@ _QUOTED = re.compile(
 _SPACE = re.compile(r"\s")
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>")
 
-# Where the user turns to something else within a sentence: a question, or on to himself.
-_TURN = re.compile(
-    r"[,–-]?\s{1,3}(?=(?:so |and |but |also )?(?:can|could|would|will) you\b)"
-    r"|\s{1,3}[-–—]\s{1,3}(?=(?:please|let's|always|never|don't|make sure|remember|from now on)\b)"
-    r"|[,–]\s{1,3}(?=(?:how|what|which|why|where|do|does|should|is)\s{1,3}"
-    r"(?:can|do|does|should|is|are|you|i|it|the|would|makes?|why)\b)"
-    r"|[,–]\s{1,3}(?=(?:and|but|so)\s{1,3}(?:also\s{1,3})?"
-    r"(?:i|i'm|i’m|i've|i’ve|i'd|how|what|please|then)\b)"
-    # a sentence that is typed in lower case
-    r"|(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<=[.!?…])\s{1,3}(?=[^\s\d])",
-    re.I,
-)
 _MARKER = re.compile(r"\s{0,80}(?:(?:[-*•–]|\d{1,2}[.)]|[A-Za-z][.)]|\[[ x]\])\s{1,4}){0,2}")
 _CONTINUES = re.compile(r"[a-z(]")
 
@@ -87,7 +52,7 @@ class Sentence:
 
 def own_sentences(prompt: str) -> Iterator[Sentence]:
     """The user's own sentences, in order; long ones clause by clause."""
-    if _BY_A_PROGRAM.match(prompt):
+    if _is_by_program(prompt):
         return
     masked = _mask_foreign(prompt)
     for start, end, paragraph in _find_passages(masked):
@@ -100,9 +65,13 @@ def own_sentences(prompt: str) -> Iterator[Sentence]:
 def has_foreign_lines(prompt: str) -> bool:
     """Does a prompt carry lines that the user did not write?"""
     lines = _mask_foreign(prompt).split("\n")
-    return bool(_BY_A_PROGRAM.match(prompt)) or any(
+    return _is_by_program(prompt) or any(
         line.strip() and (not _is_own_line(line) or _announces_paste(line)) for line in lines
     )
+
+
+def _is_by_program(prompt: str) -> bool:
+    return load_pattern("utterances", "by a program").match(prompt) is not None
 
 
 def _mask_foreign(prompt: str) -> str:
@@ -158,12 +127,14 @@ def _find_passages(masked: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _announces_paste(line: str) -> bool:
-    return _PASTED.match(line) is not None and not _OF_RULES.search(line)
+    announced = load_pattern("utterances", "pasted").match(line)
+    return announced is not None and not _OF_RULES.search(line)
 
 
 def _is_own_line(line: str) -> bool:
     bare = line.replace(MASK, "").strip()
-    if not bare or _FOREIGN_LINE.match(line) or _INDENTED.match(line):
+    foreign = load_pattern("utterances", "foreign line")
+    if not bare or foreign.match(line) or _INDENTED.match(line):
         return False
     letters = sum(c.isalpha() or c.isspace() for c in bare)
     return len(bare) < _SHORT_LINE or letters >= _PROSE * len(bare)
@@ -181,7 +152,8 @@ def _cut_sentences(masked: str, start: int, end: int) -> Iterator[tuple[int, int
     begin = marker.end() if marker else 0
     for first, last in sentence_spans(passage[begin:]):
         at = start + begin + first
-        for turn in _TURN.finditer(passage, begin + first + 1, begin + last):
+        turns = load_pattern("utterances", "turn")
+        for turn in turns.finditer(passage, begin + first + 1, begin + last):
             yield from _trim_span(masked, at, start + turn.start())
             at = start + turn.end()
         yield from _trim_span(masked, at, start + begin + last)

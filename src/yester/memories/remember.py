@@ -10,73 +10,43 @@ list of tags is no advantage over a title that fits. All of it goes by the terms
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from yester.errors import UsageError
-from yester.memories import rules
+from yester.memories import lifecycle, memory, rules
 from yester.memories.categories import (
     CATEGORIES,
     Category,
     clean_text,
-    draft_content,
     drop_surrogates,
     get_category,
     is_same_saying,
-    join_contents,
-    lead_text,
-    list_texts,
+    merge_changes,
 )
-from yester.memories.lifecycle import (
-    get_memory,
-    link_successor,
-    memory_transaction,
-    renew_rule,
-    rewrite_memory,
-    write_memory,
-)
+from yester.memories.lifecycle import memory_transaction
 from yester.memories.memory import (
     GLOBAL,
     PARTS,
     Author,
     Plain,
-    fill_tags,
     make_slug,
-    normalise_form,
-    normalise_tag,
     normalise_tags,
     plain_form,
-    shorten_reason,
-    suggest_tags,
 )
-from yester.model import Candidate, Filters, Item, Memo, Probe, Project, replace
+from yester.model import STATUSES, Filters, Item, Memo, Probe, Project, replace
 from yester.store.contract import Store
 from yester.store.figures import tag_counts
-from yester.text.document import FIELDS, read_fields
+from yester.tables import load_rows
 from yester.text.query import other_names
-from yester.text.terms import query_terms, term_hash, text_terms
+from yester.text.terms import query_terms, text_terms
 
-# What a text without a type obviously is; everything else is a note. The first one that fits.
-TYPE_CUES: tuple[tuple[str, str], ...] = (
-    ("rule", r"(please )?(always|never|don't|do not|from now on|make sure|stop \S+ing)\b"),
-    ("rule", r"use \S.* (not|instead of|rather than) \S"),
-    ("preference", r"((i|we) )?(prefer|dislike|hate)\b|(i|we) (would )?like\b"),
-    ("decision", r"(we|i)( have|'ve)? (decided|chose|chosen|agreed|settled)\b|decision:"),
-    ("tech_debt", r"(todo|fixme|hack|tech(nical)? debt)\b"),
-    ("constraint", r".*\b(must not|must never|is limited to|no more than)\b"),
-)
-
-# and what leads there
-_STATUSES = {"active": "update", "retired": "retire", "archived": "archive", "proposed": "create"}
 TAG, TITLE, ALIKE = 3, 2, 1
 THRESHOLD = 3
 _MOST_TERMS = 24  # of what is said: the rarest ones
-_MOST_ENTRIES = 200  # that the index supplies
-_MOST_COMPARED = 30  # of them, word by word
+_MOST_ENTRIES = 100  # that are compared
 _SHORTEST_PREFIX = 4
-_NAMED = (FIELDS.index("title"), FIELDS.index("concepts"))  # tags stand beside the concepts
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +86,11 @@ class Likeness:
     same: bool = False  # it says the very same
 
     @property
+    def fits(self) -> bool:
+        """Beginnings alone make no candidate: one must be the very word."""
+        return self.points >= THRESHOLD and bool(self.tags or self.words)
+
+    @property
     def reasons(self) -> list[str]:
         """Why it is a candidate, in words."""
         rows = [("tags", self.tags), ("title", self.words), ("alike", self.alike)]
@@ -152,9 +127,10 @@ class Kept:
 
 
 def guess_type(text: str) -> str:
-    """The category of a text that names none."""
+    """The category of a text that names none: what it obviously is, else a note."""
     line = " ".join(text.split()).lower().replace("’", "'")
-    return next((name for name, cue in TYPE_CUES if re.match(cue, line)), "note")
+    rows = load_rows("categories", "cues")
+    return next((row.name for row in rows if row.pattern.match(line)), "note")
 
 
 def remember(
@@ -179,9 +155,9 @@ def remember(
     values = form_from_draft(store, draft, project, by)
     category = CATEGORIES[values["type"]]
     given = normalise_tags(draft.tags)
-    suggested = suggest_tags(given, tag_counts(store)) if given else {}
+    suggested = memory.suggest_tags(given, tag_counts(store)) if given else {}
     where = GLOBAL if values["scope"] == "global" else project
-    says = lead_text(category, values["content"])
+    says = category.lead_text(values["content"])
     with memory_transaction(store):
         store.put_project(where)
         if draft.ref and (kept := _deliver_again(store, draft, values, by)):
@@ -190,19 +166,23 @@ def remember(
             memo = create_memory(store, draft, values, where, by)
             return Kept(memo, "created", Choice("CREATE"))
         if update:
-            return _add_to_memory(store, get_memory(store, update), values, by, Choice("UPDATE"))
+            known = lifecycle.get_memory(store, update)
+            return _add_to_memory(store, known, values, by, Choice("UPDATE"))
         choice = find_candidate(store, category, says, where.key, draft.tags, values["files"])
         best = choice.best
         if best and best.same and not supersedes and best.memo.item.project == where.key:
-            known = renew_rule(store, best.memo, draft.epoch or by.now, by)
+            known = lifecycle.renew_rule(store, best.memo, draft.epoch or by.now, by)
             if choice.action == "NOOP":
                 return Kept(known, "known", choice)
             return _add_to_memory(store, known, values, by, choice)
-        old = get_memory(store, supersedes) if supersedes else rules.find_same_rule(store, values)
+        old = rules.find_same_rule(store, values)
+        if supersedes:
+            old = lifecycle.get_memory(store, supersedes)
         memo = create_memory(store, draft, values, where, by)
         if old is not None:
             act = store.changes(memo.item.id, limit=1)[0].act
-            old, memo = link_successor(store, old, memo, by.with_reason("newer"), act)
+            newer = replace(by, why=by.why or "newer")
+            old, memo = lifecycle.link_successor(store, old, memo, newer, act)
         return Kept(memo, "created", choice, old, suggested)
 
 
@@ -221,8 +201,8 @@ def form_from_draft(store: Store, draft: Draft, project: Project, by: Author) ->
     text = clean_text(draft.text)
     if not text and not draft.content:
         raise UsageError("there is nothing to remember: the text is empty")
-    if draft.status not in _STATUSES:
-        raise UsageError(f"status is {draft.status!r}, but must be one of {', '.join(_STATUSES)}")
+    if draft.status not in STATUSES:
+        raise UsageError(f"status is {draft.status!r}, but must be one of {', '.join(STATUSES)}")
     type_ = draft.type or guess_type(text)
     if not draft.type and type_ == "rule" and by.origin != "user":
         type_ = "note"  # an agent's "never do this" is its opinion; rules are the user's
@@ -230,14 +210,14 @@ def form_from_draft(store: Store, draft: Draft, project: Project, by: Author) ->
     scope = draft.scope or ("path" if draft.path else "project")
     values = {part.name: getattr(draft, part.name) for part in PARTS} | {
         "project": GLOBAL.key if scope == "global" else project.key, "type": category.name,
-        "scope": scope, "content": draft_content(category, text, draft.content),
-        "status": draft.status, "reason": shorten_reason(draft.reason), "supersedes": 0,
+        "scope": scope, "content": category.draft_content(text, draft.content),
+        "status": draft.status, "reason": memory.shorten_reason(draft.reason), "supersedes": 0,
         "origin": by.origin,
     }  # fmt: skip
-    values = normalise_form(values, project.root)
+    values = memory.normalise_form(values, project.root)
     if not values["tags"]:
         concepts = [clean_text(concept) for concept in draft.concepts]
-        found = fill_tags(category.name, concepts, values["files"], text, tag_counts(store))
+        found = memory.fill_tags(category.name, concepts, values["files"], text, tag_counts(store))
         values["tags"] = list(found)
     return values
 
@@ -251,7 +231,7 @@ def create_memory(store: Store, draft: Draft, values: Plain, project: Project, b
         session="" if values["scope"] == "global" else draft.session, agent=draft.agent,
         epoch=draft.epoch or by.now,
     )  # fmt: skip
-    return write_memory(store, Memo(item, slug), values, by, "create")
+    return lifecycle.write_memory(store, Memo(item, slug), values, by, "create")
 
 
 def _add_to_memory(store: Store, memo: Memo, values: Plain, by: Author, choice: Choice) -> Kept:
@@ -263,14 +243,15 @@ def _add_to_memory(store: Store, memo: Memo, values: Plain, by: Author, choice: 
         )
     if memo.item.status != "active":
         raise UsageError(f"memory #{memo.item.id} is {memo.item.status}; restore it first")
+    old, new = have["content"], values["content"]
     wanted = {
         **have,
-        "content": join_contents(category.fields, have["content"], values["content"]),
+        "content": merge_changes(category.defaults, new, old, overrule=True),
         "tags": list(dict.fromkeys((*have["tags"], *values["tags"]))),
         "files": list(dict.fromkeys((*have["files"], *values["files"]))),
     }
-    new = rewrite_memory(store, memo, wanted, by)
-    return Kept(new, "known" if new is memo else "updated", choice)
+    changed = lifecycle.rewrite_memory(store, memo, wanted, by)
+    return Kept(changed, "known" if changed is memo else "updated", choice)
 
 
 def _deliver_again(store: Store, draft: Draft, values: Plain, by: Author) -> Kept | None:
@@ -287,9 +268,9 @@ def _deliver_again(store: Store, draft: Draft, values: Plain, by: Author) -> Kep
         if item.status != "active":
             return Kept(memo, "refused", choice)
         have = plain_form(memo)
-        unchanged = ("supersedes", "origin", *(() if draft.tags else ("tags",)))
+        unchanged = ("status", "reason", "supersedes", "origin", *(() if draft.tags else ("tags",)))
         wanted = {**values, **{name: have[name] for name in unchanged}}
-        new = rewrite_memory(store, memo, wanted, by, _STATUSES[draft.status])
+        new = lifecycle.rewrite_memory(store, memo, wanted, by)
         return Kept(new, "known" if new is memo else "updated", replace(choice, action="UPDATE"))
     return None
 
@@ -312,11 +293,10 @@ def find_candidate(
     filters = Filters(projects=projects, kinds=("memory",), types=(category.name,))
     said = query_terms(f"{text} {' '.join(tags)}")
     terms = dict.fromkeys(sorted(set(said)), 1.0)
-    found_for = store.probe(Probe(filters, terms, rarest=_MOST_TERMS, words=_MOST_ENTRIES))
-    entries = found_for.candidates
-    likeliest = _rank_likeliest(entries, said)
-    found = [_compare_memory(category, memo, text, said) for memo in store.memos(ids=likeliest)]
-    found = [one for one in found if one.points >= THRESHOLD or one.same]
+    asked = Probe(filters, terms, rarest=_MOST_TERMS, words=_MOST_ENTRIES)
+    entries = store.memos(ids=[one.id for one in store.probe(asked).candidates])
+    found = [_compare_memory(category, memo, text, said) for memo in entries]
+    found = [one for one in found if one.fits or one.same]
     found.sort(key=lambda one: (not one.same, -one.shared, -one.points, one.memo.item.id))
     if not found:
         return Choice("CREATE", compared=len(entries))
@@ -329,23 +309,10 @@ def find_candidate(
     return Choice(action, best, tuple(found[1:4]), len(entries))
 
 
-def _rank_likeliest(entries: Sequence[Candidate], said: Sequence[str]) -> list[int]:
-    """Ids of those whose title or tags have the most of the words. One of them must be the very
-    word: beginnings alone make no candidate."""
-    asked = set(map(term_hash, said))
-    found = []
-    for one in entries:
-        there = {part.field: part.hashes for part in read_fields(one.vector)}
-        title, tags = (asked.intersection(there.get(field, ())) for field in _NAMED)
-        if title or tags:
-            found.append((-len(title | tags), -len(tags), one.id))
-    return [id_ for _, _, id_ in sorted(found)[:_MOST_COMPARED]]
-
-
 def _compare_memory(category: Category, memo: Memo, text: str, said: Sequence[str]) -> Likeness:
     """What an entry has in common with what is said."""
     left = frozenset(said)
-    own = normalise_tag(category.name)
+    own = memory.normalise_tag(category.name)
     parts = {tag: tuple(text_terms(tag)) for tag in memo.item.tags if tag != own}
     tags = tuple(tag for tag, names in parts.items() if names and left.issuperset(names))
     tagged = {name for tag in tags for name in parts[tag]}
@@ -354,24 +321,20 @@ def _compare_memory(category: Category, memo: Memo, text: str, said: Sequence[st
     targets = titled.union(*parts.values())
     rest = [term for term in said if term not in tagged and term not in words]
     names = other_names(rest)
-    starts = {target[:_SHORTEST_PREFIX] for target in targets}
     alike = tuple(
         term
         for term in rest
-        if term in targets
-        or any(targets.issuperset(group) for group in names.get(term, ()))
-        or (
-            term[:_SHORTEST_PREFIX] in starts
-            and any(_share_beginning(term, other) for other in targets)
-        )
+        if any(targets.issuperset(group) for group in names.get(term, ()))
+        or any(_share_beginning(term, other) for other in targets)
     )
-    own_words = (memo.item.title, *list_texts(category, memo.content))
+    own_words = (memo.item.title, *category.list_texts(memo.content))
     same = any(is_same_saying(text, one) for one in own_words)
     points = TAG * len(tags) + TITLE * len(words) + ALIKE * len(alike)
     return Likeness(memo, points, tags, words, alike, same)
 
 
 def _share_beginning(one: str, other: str) -> bool:
-    """Does either begin with the other?"""
-    shorter, longer = (one, other) if len(one) <= len(other) else (other, one)
-    return len(shorter) >= _SHORTEST_PREFIX and longer.startswith(shorter)
+    """Are they the same, or does a longer one begin with the other?"""
+    if min(len(one), len(other)) < _SHORTEST_PREFIX:
+        return one == other
+    return one.startswith(other) or other.startswith(one)

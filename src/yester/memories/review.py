@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from yester.clock import DAY, parse_iso
-from yester.memories.categories import (
-    CATEGORIES,
-    LONGEST_TITLE,
-    category_of,
-    find_problems,
-    is_same_saying,
-    lead_text,
-)
+from yester.errors import UsageError
+from yester.memories.categories import CATEGORIES, category_of
 from yester.memories.chains import Claims, find_contradiction, parse_claims
 from yester.memories.lifecycle import GRACE, PATIENCE
-from yester.memories.memory import normalise_tag
 from yester.model import Filters, Memo, Paging
 from yester.store.contract import Store
 from yester.text.terms import query_terms
@@ -32,7 +24,6 @@ _OVER = {
     ("decision", "superseded"),
 }  # fmt: skip
 _DECIDED = ("rule", "preference", "decision")  # what is compared with each other
-_SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,78}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +42,16 @@ def review_memories(store: Store, filters: Filters, now: int) -> list[Finding]:
     active = store.memos(filters)
     found = [_review_proposal(memo, now) for memo in store.memos(filters, PROPOSED)]
     found += [finding for memo in active for finding in _review_memory(memo, now)]
-    same_title = _group_memories(active, lambda m: (_place_of(m), _title_terms(m)))
-    for first, *others in same_title:
-        fix = f"yester memory supersede {others[-1].item.id} {first.item.id}, or edit one"
-        found.append(Finding(first, "alike", f"has the same title as {_list_ids(others)}", fix))
+    alike: defaultdict[Hashable, list[Memo]] = defaultdict(list)
+    for memo in active:
+        item = memo.item
+        place = (item.type, item.project, memo.scope, memo.path)
+        alike[place, frozenset(query_terms(item.title))].append(memo)
+    for first, *others in alike.values():
+        if others:
+            ids = ", ".join(f"#{memo.item.id}" for memo in others)
+            fix = f"yester memory supersede {others[-1].item.id} {first.item.id}, or edit one"
+            found.append(Finding(first, "alike", f"has the same title as {ids}", fix))
     for memo in store.memos(filters, Paging(statuses=("retired",))):
         left = memo.since + GRACE - now
         if left <= _SOON:
@@ -90,25 +87,6 @@ def _review_memory(memo: Memo, now: int) -> Iterator[Finding]:
         yield Finding(memo, "undecided", "has been only proposed for over 90 days", fix)
 
 
-def _place_of(memo: Memo) -> tuple[str, ...]:
-    return (memo.item.type, memo.item.project, memo.scope, memo.path)
-
-
-def _title_terms(memo: Memo) -> frozenset[str]:
-    return frozenset(query_terms(memo.item.title))
-
-
-def _group_memories(memos: Iterable[Memo], key: Callable[[Memo], Hashable]) -> list[list[Memo]]:
-    groups: defaultdict[Hashable, list[Memo]] = defaultdict(list)
-    for memo in memos:
-        groups[key(memo)].append(memo)
-    return [group for group in groups.values() if len(group) > 1]
-
-
-def _list_ids(memos: Iterable[Memo]) -> str:
-    return ", ".join(f"#{memo.item.id}" for memo in memos)
-
-
 # --- lint ----------------------------------------------------------------------------------------
 
 
@@ -120,9 +98,6 @@ def lint_memories(store: Store, filters: Filters) -> list[Finding]:
     found = [finding for memo in active for finding in _lint_memory(memo, by_id)]
     decided = [memo for memo in active if memo.item.type in _DECIDED]
     found += _lint_claims(sorted(decided, key=lambda memo: (memo.item.epoch, memo.item.id)))
-    for group in _group_memories(active, lambda memo: (memo.item.project, memo.slug)):
-        text = f"{group[0].slug} is the name of {_list_ids(group)}"
-        found.append(Finding(group[0], "name", text, "say which one you mean by its number"))
     return found
 
 
@@ -136,44 +111,21 @@ def _lint_memory(memo: Memo, active: Mapping[int, Memo]) -> Iterator[Finding]:
         fix = f"{edit} --type TYPE: {', '.join(CATEGORIES)}"
         yield Finding(memo, "type", f"{item.type!r} is no category", fix)
         return
-    for problem in find_problems(category_of(item.type), memo.content):
-        yield Finding(memo, "content", problem, edit)
-    if not item.title or len(item.title) > LONGEST_TITLE:
-        text = f"the title has {len(item.title)} characters, it should have 1 to {LONGEST_TITLE}"
-        yield Finding(memo, "title", text, f"{edit} --title …")
-    if not _SLUG.fullmatch(memo.slug):
-        yield Finding(memo, "name", f"{memo.slug!r} is no kebab-case name", edit)
-    if odd := [tag for tag in item.tags if normalise_tag(tag) != tag]:
-        yield Finding(memo, "tags", f"{', '.join(odd)} could be spelled otherwise", edit)
-    if not item.tags:
-        yield Finding(memo, "tags", "there are none", f"{edit} --tag NAME")
+    try:
+        category_of(item.type).check_content(memo.content)
+    except UsageError as error:
+        yield Finding(memo, "content", str(error), edit)
 
 
 def _lint_claims(memos: Iterable[Memo]) -> Iterator[Finding]:
-    """Oldest first: what one of them says and a newer one takes back. Only those that name a common
-    thing are compared."""
-    known: defaultdict[tuple[str, ...], list[tuple[Memo, Claims]]] = defaultdict(list)
+    """Oldest first: what one of them says and a newer one of the same scope takes back."""
+    known: defaultdict[Hashable, list[tuple[Memo, Claims]]] = defaultdict(list)
     for memo in memos:
-        said = parse_claims(_lead_of(memo))
-        where = (memo.item.project, memo.scope, memo.path)
-        places = [(*where, word) for word in sorted(said.words())]
-        earlier = {old.item.id: (old, before) for place in places for old, before in known[place]}
-        for old, before in earlier.values():
-            if text := _compare_claims(old, before, memo, said):
+        said = parse_claims(category_of(memo.item.type).lead_text(memo.content))
+        earlier = known[memo.item.project, memo.scope, memo.path]
+        for old, before in earlier:
+            if reason := find_contradiction(before, said):
+                text = f"says otherwise than #{old.item.id}: {reason}"
                 fix = f"yester memory supersede {old.item.id} {memo.item.id}"
                 yield Finding(memo, "contradiction", text, fix)
-        for place in places:
-            known[place].append((memo, said))
-
-
-def _compare_claims(old: Memo, before: Claims, new: Memo, said: Claims) -> str:
-    if reason := find_contradiction(before, said):
-        return f"says otherwise than #{old.item.id}: {reason}"
-    same = _place_of(old) == _place_of(new) and before.terms == said.terms
-    if not same or new.item.type == "decision" or is_same_saying(_lead_of(old), _lead_of(new)):
-        return ""
-    return f"says about the same as #{old.item.id} ({_lead_of(old)}) something else"
-
-
-def _lead_of(memo: Memo) -> str:
-    return lead_text(category_of(memo.item.type), memo.content)
+        earlier.append((memo, said))

@@ -20,7 +20,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -29,14 +28,14 @@ from yester.memories.categories import category_of
 from yester.memories.files import (
     FILED,
     LONGEST_ID,
+    TOLD,
     MemoryFile,
-    apply_file_changes,
+    MemoryFolder,
     draft_from_file,
     file_from_memory,
     parse_memory_file,
     redact_memory_file,
 )
-from yester.memories.folder import MemoryFolder
 from yester.memories.lifecycle import memory_transaction, rewrite_memory, set_status
 from yester.memories.memory import Author, plain_form
 from yester.memories.remember import create_memory, form_from_draft
@@ -93,15 +92,14 @@ class SyncReport:
 def plan_sync(base: Base, folder: MemoryFolder, store: Keeper) -> list[Action]:
     """What must be done, by key. Two equal states give an empty plan, the same states the same."""
     keys = sorted({*base, *folder.memories, *store.memories})
-    given: set[str] = set()
-    actions = [_plan_memory(key, base.get(key, _NEVER), folder, store, given) for key in keys]
+    actions = [_plan_memory(key, base.get(key, _NEVER), folder, store) for key in keys]
     # A copy that an interrupted sync has left on one side comes to the other with its conflict.
     copies = {action.other.key for action in actions if action and action.other}
     return [action for action in actions if action and action.key not in copies]
 
 
 def _plan_memory(
-    key: str, before: tuple[str, ...], folder: MemoryFolder, store: Keeper, given: set[str]
+    key: str, before: tuple[str, ...], folder: MemoryFolder, store: Keeper
 ) -> Action | None:
     here, there = folder.memories.get(key), store.memories.get(key)
     hashes = _hashes_of(key, folder, store)
@@ -109,19 +107,17 @@ def _plan_memory(
     same = hashes[0] == hashes[1] or not (here_changed or there_changed)
     if same or _is_hidden(key, before, folder):
         return None
-    both = here_changed and there_changed
-    if both and here and there:
+    if here and there and here_changed and there_changed:
         newer, older, where = here, there, "file"
         if there.updated > here.updated:
             newer, older, where = there, here, "store"
-        other = _rename_beside(older, folder, store, given=given)
+        other = _rename_beside(older)
         why = f"changed on both sides; the {where}'s version keeps the name, the other is "
         return Action("conflict", key, newer, other, why + other.key)
+    why = "gone from the other side, but changed since" if here_changed and there_changed else ""
     if here and here_changed:
-        why = "gone from the store, but its file has changed since" if both else ""
         return Action("take", key, here, why=why)
     if there and there_changed:
-        why = "its file is gone, but it has changed in the store" if both else ""
         return Action("write", key, there, why=why)
     if here_changed:
         return Action("retire", key, why="its file is gone")
@@ -138,17 +134,10 @@ def _is_hidden(key: str, before: tuple[str, ...], folder: MemoryFolder) -> bool:
     return bool(before[0] and key not in folder.memories and folder.unread)
 
 
-def _rename_beside(one: MemoryFile, *sides: Keeper, given: set[str]) -> MemoryFile:
-    """The version under a name made from its content: the same conflict again gives the same name,
-    and a name that holds something else is not taken."""
+def _rename_beside(one: MemoryFile) -> MemoryFile:
+    """The version under a name made from its content: the same conflict again gives the same."""
     mark = f"-conflict-{one.hash[:8]}"
-    for number in count(1):
-        end = mark if number == 1 else f"{mark}-{number}"
-        copy = one.with_values(id=f"{one.id[: LONGEST_ID - len(end)]}{end}")
-        if copy.key not in given and {*_hashes_of(copy.key, *sides)} <= {"", copy.hash}:
-            break
-    given.add(copy.key)
-    return copy
+    return one.with_values(id=f"{one.id[: LONGEST_ID - len(mark)]}{mark}")
 
 
 # --- the steps -----------------------------------------------------------------------------------
@@ -193,11 +182,14 @@ def sync_keepers(
 
 
 def _carry_out(action: Action, folder: MemoryFolder, store: Keeper) -> None:
-    """The copy of a conflict comes first: nothing is replaced before it is safe."""
-    for one in filter(None, (action.other, action.version)):
-        for side in (folder, store):
-            if _hashes_of(one.key, side) != (one.hash,):
-                side.put_memory(one)
+    """The copy of a conflict comes first: nothing is replaced before it is safe. Where it is known
+    already, somebody may have edited it since."""
+    for side in (folder, store):
+        if action.other and action.other.key not in side.memories:
+            side.put_memory(action.other)
+    for side in (folder, store):
+        if action.version and _hashes_of(action.key, side) != (action.version.hash,):
+            side.put_memory(action.version)
     if action.version is None:
         (folder if action.what == "delete" else store).drop_memory(action.key)
 
@@ -255,11 +247,10 @@ class StoreKeeper:
             newer = store.memos(Filters(supersedes=id_), Paging(statuses=()))
         successor = max(newer, key=_id_of).slug if newer else ""
         own = memo.item.ref.rpartition("/")[2] if memo.item.source == SOURCE else memo.slug
-        # Another category may have been given to one of two with the same id.
-        for name in (key.partition("/")[2] or own, memo.slug, f"{memo.slug[:60]}-{id_}"):
-            one = file_from_memory(memo, name, file, history, successor)
-            if key or one.key not in self.memories:
-                break
+        name = key.partition("/")[2] or own
+        one = file_from_memory(memo, name, file, history, successor)
+        if not key and one.key in self.memories:  # one of two has got another category
+            one = file_from_memory(memo, f"{memo.slug[:60]}-{id_}", file, history, successor)
         key = key or one.key
         self.memories[key], self._memos[key] = one, memo
         if file is not None:
@@ -287,11 +278,13 @@ class StoreKeeper:
 
     def _change_memory(self, memo: Memo, one: MemoryFile) -> Memo:
         have = plain_form(memo)
-        was, now = (
-            form_from_draft(self._store, draft_from_file(file), self._project, self._by)
-            for file in (self.memories[one.key], one)
-        )
-        wanted = apply_file_changes(have, was, now, tagged=bool(one.tags))
+        told = form_from_draft(self._store, draft_from_file(one), self._project, self._by)
+        names = {*TOLD}
+        if not one.tags:
+            names.remove("tags")  # else those that were filled in
+        if have["status"] != one.status == self.memories[one.key].status:
+            names -= {"status", "reason"}  # superseded, which is retired in a file
+        wanted = {**have, **{name: told[name] for name in names}}
         what = "update"
         if wanted["status"] != have["status"]:
             what = _STEPS[wanted["status"]]
@@ -375,14 +368,16 @@ def _complete_base(source: Source | None, folder: MemoryFolder, keeper: StoreKee
     return met | {key: (one, other) for key, (one, other) in rows.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ImportReport:
-    """What an import did. `stayed` are memories that were retired or let go, and stay so."""
+    """What an import did. `gone` are notes that stand in no file any more, `stayed` memories that
+    were retired or let go, and stay so."""
 
     files: int = 0
     added: int = 0
     changed: int = 0
     unchanged: int = 0
+    gone: int = 0
     stayed: int = 0
     problems: list[str] = field(default_factory=list)
 
@@ -397,29 +392,24 @@ def import_folder(store: Store, root: Path, project: Project, by: Author) -> Imp
     folder, keeper = MemoryFolder(root), StoreKeeper(store, project, by)
     plan = plan_sync(_complete_base(None, folder, keeper), folder, keeper)
     steps = {action.key: action.what for action in plan}
-    outcomes: Counter[str] = Counter()
-    problems = [*folder.config.warnings, *folder.unread.values()]
+    done: Counter[str] = Counter()
+    problems = [*folder.warnings, *folder.unread.values()]
     for key, one in folder.memories.items():
+        have, step = keeper.memories.get(key), steps.get(key)
+        put_away = have is not None and have.status != "active" and one.status == "active"
         try:
-            outcomes[_import_memory(one, steps.get(key, ""), folder, keeper)] += 1
+            if step == "take" and not put_away:
+                keeper.put_memory(one)
+                done["changed" if have else "added"] += 1
+            elif step == "conflict" and not put_away:
+                problems.append(
+                    f"{root / folder.paths[key]}: {key} is another one in the store; to keep both: "
+                    f"yester memory sync {root}"
+                )
+            else:
+                done["stayed" if put_away else "unchanged"] += 1
+        except LetGo:
+            done["stayed"] += 1
         except SourceError as error:
             problems.append(f"{root / folder.paths[key]}: {error}")
-    return ImportReport(len(folder.memories), problems=problems, **outcomes)
-
-
-def _import_memory(one: MemoryFile, step: str, folder: MemoryFolder, keeper: StoreKeeper) -> str:
-    """What came of a file: the name of the number in the report."""
-    have = keeper.memories.get(one.key)
-    if have is not None and have.status != "active" and one.status == "active":
-        return "stayed"
-    if step == "conflict":
-        raise SourceError(
-            f"{one.key} is another one in the store; to keep both: yester memory sync {folder.root}"
-        )
-    if step != "take":
-        return "unchanged"
-    try:
-        keeper.put_memory(one)
-    except LetGo:
-        return "stayed"
-    return "added" if have is None else "changed"
+    return ImportReport(len(folder.memories), problems=problems, **done)

@@ -103,7 +103,7 @@ class _TypedRules:
         kept = proposed = 0
         for place, rule in enumerate(one for one in said if one.kind == "rule"):
             draft = Draft(
-                rule.text, "rule", scope=rule.scope, path=rule.path, source=_SOURCE,
+                rule.text, "rule", scope=rule.scope, source=_SOURCE,
                 ref=f"rule:{prompt.ref}:{place}", session=prompt.session, agent=prompt.agent,
                 epoch=prompt.epoch,
             )  # fmt: skip
@@ -176,13 +176,10 @@ class _TypedRules:
 
     def _count_today(self) -> int:
         """Proposals of this day, whatever became of them."""
-        first = [
-            self._store.changes(one.item.id)[-1] for one in list_rules(self._store, (), STATUSES)
-        ]
-        return sum(
-            one.after.get("status") == "proposed" and one.epoch // DAY == self._now // DAY
-            for one in first
-        )
+        known = list_rules(self._store, (), STATUSES)
+        first = [self._store.changes(one.item.id)[-1] for one in known]
+        today = [one for one in first if one.epoch // DAY == self._now // DAY]
+        return sum(one.after.get("status") == "proposed" for one in today)
 
     def _find_alike(self, draft: Draft, statuses: tuple[str, ...]) -> list[Memo]:
         known = list_rules(self._store, self._places, statuses)
@@ -190,14 +187,13 @@ class _TypedRules:
 
     def _is_second_word(self, memo: Memo, draft: Draft, prompt: Item) -> bool:
         """It is a yes, except to what makes work less safe."""
+        if prompt.origin != "user" or weakens_safety(draft.text):
+            return False
         ref = memo.item.ref.removeprefix("rule:").rpartition(":")[0]
-        same = [
-            one
+        return memo.item.epoch // DAY != prompt.epoch // DAY and not any(
+            one.session == prompt.session or one.body == prompt.body
             for one in self._store.find_by_ref(ref)
-            if one.session == prompt.session or one.body == prompt.body
-        ]
-        another = memo.item.epoch // DAY != prompt.epoch // DAY and not same
-        return another and prompt.origin == "user" and not weakens_safety(draft.text)
+        )
 
     # --- taken back --------------------------------------------------------------------------
 

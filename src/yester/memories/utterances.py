@@ -27,12 +27,6 @@ _LONGEST = {"rule": 600, "decision": 320, "withdrawal": 300}  # characters of a 
 _FEWEST_WORDS = 2
 _LONG_PROMPT = 600  # characters; who writes more, pastes
 _PART = re.compile(r"[,;]\s+(?:and |but |so )?|\s[–—-]\s|\.\s")
-_FOLDERS = frozenset(
-    ("src", "lib", "test", "tests", "spec", "docs", "cmd", "pkg", "packages", "apps", "app", "web",
-     "scripts", "internal", "examples", "tools", "config", "migrations", "api", "server", "client",
-     "vendor", "public")
-)  # fmt: skip
-_FRAMEWORK = re.compile(r"(?:node|next|vue|nuxt|express|three|d3)\.js\Z", re.I)
 _HERE = re.compile(r"\b(?:this|our) (?:repo(?:sitory)?|project|code ?base|monorepo)\b", re.I)
 
 
@@ -45,8 +39,7 @@ class Utterance:
     row: str  # of the table, that found it
     span: tuple[int, int]
     sure: bool = False
-    scope: str = ""  # of a rule: global, project, path
-    path: str = ""  # a glob, with that scope
+    scope: str = ""  # of a rule: global, project
     label: str = ""  # of a decision: what of the text only says that it is one
     about: str = ""  # of a withdrawal: words of what it ends; "": what it contradicts
 
@@ -136,30 +129,19 @@ def _load_rows(section: str) -> tuple[tuple[Row, re.Pattern[str]], ...]:
     return tuple(found)
 
 
-def _find_rule(prompt: str, start: int, sentence: str, alone: bool = False) -> Utterance | None:
+def _find_rule(prompt: str, start: int, text: str, alone: bool = False) -> Utterance | None:
     """The rule that a sentence is, which begins there; it must be found again in its own words."""
-    text = sentence[: _LONGEST["rule"]]
-    if _is_vetoed("rule", text):
+    if len(text) > _LONGEST["rule"] or _is_vetoed("rule", text):
         return None
     for row, pattern in _load_rows("rules"):
         if match := pattern.match(text):
-            begin = match.start("core")
-            end = _rule_end(text, begin)
-            core = text[begin:end]
+            core = match["core"] + text[match.end() :]
             masked = core.count(MASK) * 2 > len(core) or core.endswith(":")
-            if masked or len(core.split()) < _FEWEST_WORDS:
+            if masked or len(core.split()) < _FEWEST_WORDS or len(core) > LONGEST_RULE:
                 return None
-            rule = _make_rule(row, prompt, (start + begin, start + end))
+            rule = _make_rule(row, prompt, (start + len(text) - len(core), start + len(text)))
             return rule if alone or _is_found_again(rule) else None
     return None
-
-
-def _rule_end(text: str, begin: int) -> int:
-    """The end of a rule that begins there: of the sentence, or of the last word that fits."""
-    if len(text) - begin <= LONGEST_RULE:
-        return len(text)
-    end = text.rfind(" ", begin, begin + LONGEST_RULE)
-    return end if end > begin else begin + LONGEST_RULE
 
 
 def _is_found_again(rule: Utterance) -> bool:
@@ -172,34 +154,13 @@ def _is_found_again(rule: Utterance) -> bool:
 
 def _make_rule(row: Row, prompt: str, span: tuple[int, int]) -> Utterance:
     text = " ".join(prompt[slice(*span)].split())
-    path = "" if row.values.get("about_file") else _find_glob(text)
     scope = row.values["scope"]
-    if path:
-        scope = "path"
-    elif load_pattern("utterances", "everywhere").search(text):
+    if load_pattern("utterances", "everywhere").search(text):
         scope = "global"
     elif _HERE.search(text):
         scope = "project"
     sure = row.values["plain"] and not weakens_safety(text)
-    return Utterance("rule", text, row.name, span, sure, scope, path)
-
-
-def _find_glob(text: str) -> str:
-    """The files that a rule names, as a glob; "" where it names none."""
-    for match in load_pattern("utterances", "path").finditer(text):
-        path = match["path"].rstrip(".").removeprefix("./")
-        first, _, rest = path.partition("/")
-        if path.endswith("/") and not rest:  # docs/
-            return f"{path}**"
-        if "/" not in path:  # *.go, main.go
-            if _FRAMEWORK.match(path):
-                continue
-            return f"**/{path}"
-        usual = first in _FOLDERS or first.startswith((".", "*")) or match[0].startswith("`")
-        if usual or "*" in path or "." in rest:
-            whole = "*" in path or "." in path.rpartition("/")[2]
-            return path if whole else f"{path.rstrip('/')}/**"
-    return ""
+    return Utterance("rule", text, row.name, span, sure, scope)
 
 
 def _find_decision(text: str) -> str:

@@ -1,39 +1,30 @@
 """MEMORY.md and CLAUDE.md as items: a note each, kept in step with the file.
 
-A note is known by its file and a name of its own there, which an edit does not change: so an edited
-line is the same item with another text, and reading a file twice stores it once. What stands there
-no more is retired: it is not found any more, and comes back as the same item when it is written
-down again. What was there when a file was first read has no date, since it may be years old or new.
+A note is known by its file, the headings above it and its words, so reading a file twice stores it
+once, and an edited line is another note. What stands there no more is retired: it is not found any
+more, and comes back as the same item when it is written down again. What was there when a file was
+first read has no date, since it may be years old or new.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from yester.agents.sources import first_records
 from yester.capture.rules import Rules
-from yester.errors import SourceError
 from yester.fence import strip_fenced
-from yester.files import read_shared
+from yester.files import read_shared, read_text
 from yester.ingest.prepare import prepare_item
 from yester.llm.archive import is_archive_heading
-from yester.memories.categories import category_of, lead_text
+from yester.memories import memory_md
+from yester.memories.categories import category_of
 from yester.memories.chains import find_contradiction, parse_claims
 from yester.memories.memory import GLOBAL
-from yester.memories.memory_md import (
-    MEMORY,
-    Note,
-    PageFinding,
-    folder_from_slug,
-    join_words,
-    lint_page,
-    name_notes,
-    note_source,
-    parse_page,
-)
+from yester.memories.memory_md import MEMORY, Page, PageFinding, join_words, note_source
+from yester.memories.sync import ImportReport
 from yester.model import CURATED, Filters, Item, Project, PutCounts, Source, replace
 from yester.project import EXCLUDED, Projects, named_project
 from yester.redact import redact
@@ -48,49 +39,28 @@ _RECORDS = 20
 _CLAIM = ("decision", "constraint", "preference", "rule", "note")
 
 
-@dataclass(slots=True)
-class NotesReport:
-    """What a run did. `gone` are notes that stand in no file any more."""
-
-    files: int = 0
-    unchanged: int = 0
-    added: int = 0
-    changed: int = 0
-    gone: int = 0
-    problems: list[str] = field(default_factory=list)
-
-
 def make_note_items(
     text: str, path: str, project: str, written: int, known: Sequence[Item] = ()
-) -> tuple[list[Item], list[Item]]:
-    """The notes of a file as items, and those of `known` (its active items) that are gone, retired.
+) -> list[Item]:
+    """The notes of a file as items; `written` is its time, `known` are its active items.
 
-    `written` is the file's time. Secrets and private spans go before anything is compared, since
-    they are not in what is known either."""
-    clean = [
-        replace(entry, text=said, heading=tuple(map(redact, entry.heading)))
-        for entry in parse_page(text).notes
-        if (said := redact(strip_fenced(entry.text)).strip())
-        # Of our own archive: the store has it already.
-        and not any(map(is_archive_heading, entry.heading))
-    ]
+    Secrets and private spans go before anything is compared, since they are not in what is known
+    either."""
     before = {item.ref: item for item in known}
-    names = {item.ref.rpartition("#")[2]: Note((item.title,), item.body) for item in known}
-    notes = {f"{path}#{name}": entry for name, entry in name_notes(clean, names)}
-    first_seen = written if before else 0
-    found = [
-        Item(
+    found = {}
+    for note in Page(text).notes:
+        said = redact(strip_fenced(note.text)).strip()
+        if not said or any(map(is_archive_heading, note.heading)):
+            continue  # of our own archive: the store has it already
+        clean = replace(note, text=said, heading=tuple(map(redact, note.heading)))
+        ref = f"{path}#{clean.name}"
+        first_seen = written if before else 0
+        found[ref] = Item(
             ref=ref, kind=KIND, project=project, source=note_source(Path(path)), agent=_AGENT,
             epoch=before[ref].epoch if ref in before else first_seen, updated=written, type=TYPE,
-            title=entry.title, body=entry.text, origin="file",
-        )
-        for ref, entry in notes.items()
-    ]  # fmt: skip
-    return found, [_retire_item(item) for item in known if item.ref not in notes]
-
-
-def _retire_item(item: Item) -> Item:
-    return replace(item, status="retired")
+            title=clean.title, body=clean.text, origin="file",
+        )  # fmt: skip
+    return list(found.values())
 
 
 # --- into the store ----------------------------------------------------------------------------
@@ -102,41 +72,37 @@ def import_notes(
     projects: Projects,
     rules: Rules,
     again: bool = False,
-) -> NotesReport:
+) -> ImportReport:
     """Read these files into the store, each with the folder its notes are about, where that is
     known. One that has not changed costs a stat, unless `again`."""
-    report = NotesReport()
+    report = ImportReport()
     for file, about in files:
         path = str(file)
+        known = next(iter(store.entries(Source, {"path": path})), None)
         try:
             state = file.stat()
-            known = next(iter(store.entries(Source, {"path": path})), None)
             same = known and (known.size, known.mtime_ns) == (state.st_size, state.st_mtime_ns)
             if same and not again:
                 report.unchanged += 1
                 continue
-            data = read_shared(file.resolve())
+            text = read_text(file)
         except OSError as error:
-            report.problems.append(f"{path}: cannot be read ({error.strerror or error})")
-            continue
-        except SourceError as error:
-            report.problems.append(str(error))
-            continue
-        if data is None:
+            report.problems.append(f"{path}: {error.strerror or error}")
             continue
         before, folder = find_notes(store, known), about or _find_folder(file, store)
         project = projects.by_folder(folder) if folder else _guess_project(file, before)
         written = state.st_mtime_ns // 1_000_000
         if project == EXCLUDED or rules.is_off(folder or project.root, "", written):
             continue
-        text = data.decode("utf-8", "replace")
-        now, gone = make_note_items(text, path, project.key, written, before)
-        source = _make_source(path, now, state.st_size, state.st_mtime_ns)
-        put = _put_items(store, [*now, *gone], project, source)
+        now = make_note_items(text, path, project.key, written, before)
+        source = Source(
+            path, note_source(file), state.st_size, state.st_mtime_ns, state.st_size, 0, ""
+        )
+        put, gone = _put_notes(store, source, now, before, project)
         report.files += 1
         report.added += put.added
-        report.changed += put.changed - len(gone)
-        report.gone += len(gone)
+        report.changed += put.changed - gone
+        report.gone += gone
     return report
 
 
@@ -148,43 +114,36 @@ def retire_vanished(store: Store, configs: Iterable[Path]) -> int:
     above = [f"{config / 'projects'}/" for config in configs if (config / "projects").is_dir()]
     number = 0
     for source in store.entries(Source, {"agent": note_source(Path(MEMORY))}) if above else ():
-        gone = source.path.startswith(tuple(above)) and not Path(source.path).exists()
-        if gone and (before := find_notes(store, source)):
-            _put_items(
-                store, [_retire_item(item) for item in before], None, _make_source(source.path, ())
-            )
-            number += len(before)
+        vanished = source.path.startswith(tuple(above)) and not Path(source.path).exists()
+        if vanished and (before := find_notes(store, source)):
+            number += _put_notes(store, replace(source, size=-1, mtime_ns=0), (), before)[1]
     return number
 
 
 def find_notes(store: Store, source: Source | None) -> list[Item]:
     """The notes of a file that are in force, as they were when it was last read."""
-    refs = source.state.get(_NOTES) if source else None
-    if not isinstance(refs, list):
-        return []
-    return [
-        item
-        for ref in refs
-        for item in store.find_by_ref(str(ref))
-        if item.source in CURATED and item.status == "active"
-    ]
+    refs: Any = source.state.get(_NOTES, ()) if source else ()
+    found = [item for ref in refs for item in store.find_by_ref(ref)]
+    return [item for item in found if item.source in CURATED and item.status == "active"]
 
 
-def _make_source(path: str, notes: Sequence[Item], size: int = -1, mtime_ns: int = 0) -> Source:
-    state = {_NOTES: [item.ref for item in notes]}
-    return Source(path, note_source(Path(path)), size, mtime_ns, max(size, 0), 0, "", state)
-
-
-def _put_items(
-    store: Store, changed: Sequence[Item], project: Project | None, source: Source
-) -> PutCounts:
-    entries = [prepare_item(item) for item in changed]
+def _put_notes(
+    store: Store,
+    source: Source,
+    now: Sequence[Item],
+    before: Sequence[Item],
+    project: Project | None = None,
+) -> tuple[PutCounts, int]:
+    """What stands in a file now; what does not any more is retired, and counted."""
+    refs = [item.ref for item in now]
+    gone = [replace(item, status="retired") for item in before if item.ref not in refs]
+    entries = [prepare_item(item) for item in (*now, *gone)]
     with store.transaction("items"):
         if project:
             store.put_project(project)
         put = store.put(entries)
-        store.append([source])
-    return put
+        store.append([replace(source, state={_NOTES: refs})])
+    return put, len(gone)
 
 
 def _guess_project(path: Path, before: Sequence[Item]) -> Project:
@@ -203,7 +162,7 @@ def _find_folder(path: Path, store: Store) -> str:
     place, folder = path.parent.parent, path.absolute().parent
     kept_by_client = place.parent.name == "projects" or any(place.glob("*.jsonl"))
     if path.name == MEMORY and kept_by_client:
-        return folder_from_slug(place.name, _possible_folders(place, store))
+        return memory_md.folder_from_slug(place.name, _possible_folders(place, store))
     return str(folder.parent if folder.name == ".claude" else folder)
 
 
@@ -225,20 +184,18 @@ def lint_notes(store: Store, path: Path, project: str) -> list[PageFinding]:
     """What is worth a look in a MEMORY.md, by line: its length, and what newer memories of its
     project say otherwise. A note is as old as it has stood there unchanged, by what was indexed;
     one that was not indexed yet is as old as the file."""
-    data = read_shared(path.resolve())
-    if data is None:
-        return []
+    data = read_shared(path.resolve()) or b""
     text, written = data.decode("utf-8", "replace"), path.stat().st_mtime_ns // 1_000_000
     source = next(iter(store.entries(Source, {"path": str(path)})), None)
     known = {join_words(item.body): item.updated for item in find_notes(store, source)}
     projects = (project, GLOBAL.key)
     newer = [
-        (memo.item, parse_claims(lead_text(category_of(memo.item.type), memo.content)))
+        (memo.item, parse_claims(category_of(memo.item.type).lead_text(memo.content)))
         for memo in store.memos(Filters(projects=projects, types=_CLAIM))
         if memo.item.project in projects
     ]
-    found = [*lint_page(text)]
-    for note in parse_page(text).notes if newer else ():
+    found = [*memory_md.lint_page(text)]
+    for note in Page(text).notes if newer else ():
         own = parse_claims(note.text)
         since = known.get(join_words(redact(strip_fenced(note.text))), written)
         for item, later in newer:

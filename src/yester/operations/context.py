@@ -16,7 +16,7 @@ from yester.context.prompt import Given, Search, at_prompt, at_read
 from yester.context.start import Here, at_start, for_agent
 from yester.errors import UsageError
 from yester.fence import MOST_UNITS
-from yester.memories.folder import narrow_limit
+from yester.memories.files import narrow_limit
 from yester.memories.rules import applicable_rules
 from yester.memory import Memory
 from yester.model import TAKEN_UP, Project, replace

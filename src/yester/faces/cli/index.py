@@ -28,8 +28,9 @@ from yester.ingest.transcripts import Ingest, Report, rebuild_if_stale
 from yester.llm.budget import open_asker
 from yester.llm.refine import LATELY, find_unrefined, refine_turns
 from yester.memories.memory_md import MEMORY, list_memory_files
+from yester.memories.sync import ImportReport
 from yester.model import Item, Queue, Session, Waiting
-from yester.operate.notes import NotesReport, import_notes, retire_vanished
+from yester.operate.notes import import_notes, retire_vanished
 from yester.recall.recall import make_hit
 from yester.store import maintenance_of
 from yester.store.contract import Store
@@ -75,7 +76,7 @@ def index_command(
                     advance(done)
         finally:
             ingest.flush()
-    report, notes = ingest.report, NotesReport()
+    report, notes = ingest.report, ImportReport()
     if not only or CLAUDE_CODE.name in only:
         notes = _index_notes(app, paths, oldest)
     warnings = report.problems + notes.problems
@@ -114,7 +115,7 @@ def _changed_at(path: Path) -> float:
         return 0.0
 
 
-def _index_notes(app: App, paths: tuple[Path, ...], oldest: int) -> NotesReport:
+def _index_notes(app: App, paths: tuple[Path, ...], oldest: int) -> ImportReport:
     """The curated notes: of all of Claude Code's projects, or of those below the folders named."""
     found = _notes_below(paths) if paths else list_memory_files(app.claude_folders())
     files = ((file, "") for file in found if _changed_at(file) >= oldest)
@@ -132,7 +133,7 @@ def _notes_below(paths: tuple[Path, ...]) -> Iterator[Path]:
                 yield file
 
 
-def _index_lines(report: Report, found: int, seconds: float, notes: NotesReport) -> Iterator[str]:
+def _index_lines(report: Report, found: int, seconds: float, notes: ImportReport) -> Iterator[str]:
     if said := summarise_notes(notes):
         yield said
     if not found:

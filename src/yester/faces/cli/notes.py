@@ -19,13 +19,12 @@ from yester.faces.cli.screen import count_noun, join_counts
 from yester.files import make_folder, read_shared, swap_shared
 from yester.ingest.transcripts import rebuild_if_stale
 from yester.memories import memory_md
-from yester.memories.folder import find_folder, locate_folder
+from yester.memories.files import find_folder, locate_folder
 from yester.memories.memory import Author
 from yester.memories.memory_md import MEMORY, memory_paths
 from yester.memories.sync import ImportReport, SyncReport, import_folder, sync_folder
 from yester.model import Item
 from yester.operate import notes
-from yester.operate.notes import NotesReport
 from yester.redact import redact
 from yester.store.lock import write_lock
 
@@ -62,7 +61,7 @@ def notes_command(app: App, paths: tuple[Path, ...]) -> Output:
     return _show_report(report, said, "file")
 
 
-def _show_report(report: NotesReport | ImportReport, said: str, what: str) -> Output:
+def _show_report(report: ImportReport, said: str, what: str) -> Output:
     failed = report.problems and not report.files
     error = SourceError(f"no {what} could be read; see above") if failed else None
     return Output(report, [said], warnings=report.problems, error=error)
@@ -82,7 +81,7 @@ def _find_note_files(app: App, path: Path) -> list[tuple[Path, str]]:
     return [(whole, "")]
 
 
-def summarise_notes(report: NotesReport) -> str:
+def summarise_notes(report: ImportReport) -> str:
     """What a run did, in a line; "" where nothing."""
     said = join_counts(
         (report.added, count_noun(report.added, "new note")),
@@ -148,7 +147,7 @@ def sync_command(
         store = app.store
         with write_lock(app.home / "run" / "sync.lock", _SYNC_PATIENCE):
             done = sync_folder(store, root, whose, by, emptied=emptied)
-    hints = [*done.folder.config.warnings, *_retention_hints(app, done)]
+    hints = [*done.folder.warnings, *_retention_hints(app, done)]
     lines = [
         *(f"{_DONE[one.what]:9}{one.key}{f': {one.why}' if one.why else ''}" for one in done.done),
         _summarise_sync(done, dry_run),
@@ -170,10 +169,10 @@ def sync_command(
 def _retention_hints(app: App, done: SyncReport) -> list[str]:
     """A repository deletes nothing of the user's: what its configuration asks for is only told."""
     return [
-        f"{done.folder.root}: its memory-config.json wants {name} kept for {days} days; "
-        f"that is yours to decide: [retention] {name} = {days} in config.toml"
-        for name, days in done.folder.config.retention_days.items()
-        if days and name not in app.config.retention
+        f"{done.folder.root}: its memory-config.json wants {name} kept for {row.retention_days} "
+        f"days; that is yours to decide: [retention] {name} = {row.retention_days} in config.toml"
+        for name, row in done.folder.config.categories.items()
+        if row.retention_days and name not in app.config.retention
     ]
 
 

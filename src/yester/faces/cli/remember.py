@@ -15,7 +15,7 @@ from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.memories import format_memo, memo_as_json, show_change
 from yester.memories import lifecycle
 from yester.memories import memory as forms
-from yester.memories.categories import draft_content, get_category, parse_settings
+from yester.memories.categories import get_category
 from yester.memories.memory import GLOBAL, Plain, normalise_tags
 from yester.memories.remember import Draft, Kept, Likeness, remember, remember_instead
 from yester.model import Memo
@@ -41,7 +41,7 @@ def remember_command(
     """
     if settings and not given["type"]:
         raise UsageError("--set needs --type: fields belong to a category")
-    content = parse_settings(get_category(given["type"]), settings) if settings else {}
+    content = get_category(given["type"]).parse_settings(settings) if settings else {}
     scope = "global" if everywhere else ""
     draft = Draft(_read_words(text, in_editor), content=content, scope=scope, **given)
 
@@ -81,7 +81,7 @@ def _read_words(words: tuple[str, ...], in_editor: bool) -> str:
 
 def _fill_in_draft(app: App, draft: Draft, keep: Callable[[Draft], Kept]) -> Kept | None:
     category = get_category(draft.type or "note")
-    content = draft_content(category, draft.text, draft.content)
+    content = category.draft_content(draft.text, draft.content)
     empty = {name: getattr(draft, name) for name in forms.EDIT_KEYS} | {
         "type": category.name, "scope": draft.scope or ("path" if draft.path else "project"),
         "content": {category.text: "", **content},
@@ -146,7 +146,7 @@ def _change_by_options(
         **place,
         "tags": edit_list(base["tags"], tags, untags),
         "files": edit_list(base["files"], given["add_files"], given["drop_files"]),
-        "content": parse_settings(category, given["settings"]),
+        "content": category.parse_settings(given["settings"]),
     }
     return lifecycle.edit_memory(app.store, memo.item.id, changes, app.memory.by(why), base=base)
 
