@@ -109,12 +109,12 @@ class Reader(ABC):
         """Is this file one of the agent's?"""
 
     @abstractmethod
-    def parse_items(self, reading: Reading) -> Iterator[Item | None]:
-        """All that the transcript holds; None: nothing yet, let others have a turn."""
+    def parse_items(self, reading: Reading) -> Iterator[Item]:
+        """All that the transcript holds."""
 
-    def read_items(self, reading: Reading) -> Iterator[Item | None]:
+    def read_items(self, reading: Reading) -> Iterator[Item]:
         """What of it is to be kept."""
-        return (item for item in self.parse_items(reading) if item is None or reading.keeps(item))
+        return filter(reading.keeps, self.parse_items(reading))
 
     def select_transcripts(self, found: list[Path]) -> Iterable[Path]:
         """Those to be read of what lies in one of the agent's folders."""

@@ -70,7 +70,7 @@ class ClaudeCode(Transcript):
         named = any(map(record.get, ("uuid", "operation", "message")))
         return bool(record.get("sessionId") and named) or record.get("type") in known
 
-    def read_items(self) -> Iterator[Item | None]:
+    def read_items(self) -> Iterator[Item]:
         yield from super().read_items()
         tasks = [{"subject": name, "status": status} for _, name, status in self.state.tasks]
         yield from self.make_todo(f"{self.state.todos}\n{todo_text(tasks)}")

@@ -44,10 +44,10 @@ from yester.agents.base import (
 from yester.agents.databases import (
     Database,
     DatabaseProblem,
+    Part,
     column_text,
     has_tables,
     is_database,
-    read_changed,
     read_database,
 )
 from yester.agents.sources import BadLine, Record, Transcript, first_records
@@ -104,8 +104,8 @@ class CursorReader(Reader):
     def is_transcript(self, path: Path) -> bool:
         """Nobody else has these tables, or lines of a role and a message and nothing besides."""
         if is_database(path):
-            store = path.name == STORE and has_tables(path, "blobs", "meta")
-            return store or has_tables(path, TABLE)
+            own = [("blobs", "meta")] if path.name == STORE else []
+            return has_tables(path, (TABLE,), *own)
         seen = list(first_records(path))
         return bool(seen) and all(map(Chat.is_own_record, seen))
 
@@ -114,18 +114,17 @@ class CursorReader(Reader):
         stored = {path.parent.name for path in found if path.name == STORE}
         return (path for path in found if path.suffix != ".jsonl" or path.stem not in stored)
 
-    def parse_items(self, reading: Reading) -> Iterator[Item | None]:
+    def parse_items(self, reading: Reading) -> Iterator[Item]:
         if not is_database(reading.path):
-            yield from _open_transcript(reading).read_items()
-        else:
-            yield from read_database(reading, _read_tables)
+            return _open_transcript(reading).read_items()
+        return read_database(reading, lambda database: _list_parts(reading, database))
 
 
-def _read_tables(reading: Reading, database: Database) -> Iterator[Item | None]:
+def _list_parts(reading: Reading, database: Database) -> Iterator[Part]:
     if database.table_columns(TABLE):
-        yield from read_changed(reading, _read_conversations(reading, database))
+        yield from _list_conversations(reading, database)
     else:
-        yield from Store(reading, database).read_items()
+        yield Part("messages", None, Store(reading, database).read_items())
 
 
 def _open_transcript(reading: Reading) -> Chat:
@@ -328,15 +327,13 @@ class Progress:
     row: int = 0  # what changed up to here has been read
 
 
-def _read_conversations(
-    reading: Reading, database: Database
-) -> Iterator[tuple[str, Progress, Iterator[Item]]]:
+def _list_conversations(reading: Reading, database: Database) -> Iterator[Part]:
     before = reading.state = load_state(Progress, reading.state)
     folders = cache(lambda: dict(_list_workspaces(reading.path)))
     for raw, row in database.select_rows(_CHANGED, before.row):
         id_ = column_text(raw)
         talk = Composer(reading, database, id_, before.row, folders)
-        yield f"conversation {id_}", Progress(row), talk.read_items()
+        yield Part(f"conversation {id_}", Progress(row), talk.read_items())
 
 
 class Composer(Conversation):

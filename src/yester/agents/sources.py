@@ -41,7 +41,6 @@ from yester.model import Item, replace
 # --- JSON lines ----------------------------------------------------------------------------------
 
 ENDLESS = 4 * LONGEST_LINE  # bytes without a line end, after which the file is no transcript
-PIECE = 4 * 1024 * 1024  # of a line, between two pauses
 _FIRST_RECORDS = 20  # that tell whose file it is
 
 
@@ -51,9 +50,8 @@ class BadLine(NamedTuple):
     reason: str
 
 
-# (start, end, line number, record) of what a line holds. None: nothing yet, whoever has something
-# else to do can do it here.
-Record = tuple[int, int, int, dict[str, Any] | BadLine | None]
+# (start, end, line number, record) of what a line holds
+Record = tuple[int, int, int, dict[str, Any] | BadLine]
 
 
 @cache
@@ -76,12 +74,8 @@ def read_records(
     with open_file(path) as file:
         file.seek(offset)
         for raw, length in _read_lines(file, path):
-            if not length:
-                yield offset, offset, line, None
-                continue
             start, offset, line = offset, offset + length, line + 1
-            complete = raw.endswith(b"\n")
-            if length >= LONGEST_LINE + complete:
+            if length > len(raw):
                 yield start, offset, line, BadLine(f"longer than {LONGEST_LINE >> 20} MB")
                 continue
             if raw.isspace():
@@ -94,7 +88,7 @@ def read_records(
             found = split_objects(raw.decode("utf-8", "replace"))
             for value in found:
                 yield start, offset, line, value
-            if not found and not complete:
+            if not found and not raw.endswith(b"\n"):
                 return  # still being written
             if not found:
                 yield start, offset, line, BadLine("not JSON")
@@ -113,23 +107,17 @@ def first_records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _read_lines(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, int]]:
-    """Each line with its length; of one that is too long only the end. Length 0: a pause."""
-    parts: list[bytes] = []
+    """Each line with its length; of one that is too long only the end."""
     length = 0
-    while part := file.readline(PIECE):
-        length += len(part)
-        if length > LONGEST_LINE:
-            parts.clear()
-        parts.append(part)
-        if part.endswith(b"\n") or len(part) < PIECE:
-            yield b"".join(parts), length
-            parts, length = [], 0
-        elif length >= ENDLESS:
+    while raw := file.readline(LONGEST_LINE):
+        length += len(raw)
+        if length >= ENDLESS:
             raise OSError(EFBIG, f"no line end in {ENDLESS >> 20} MB", str(path))
-        else:
-            yield b"", 0
+        if raw.endswith(b"\n") or len(raw) < LONGEST_LINE:
+            yield raw, length
+            length = 0
     if length:
-        yield b"".join(parts), length
+        yield b"", length
 
 
 def read_head(path: Path, size: int) -> bytes:
@@ -201,13 +189,10 @@ class Transcript(Conversation, ABC):
         reading = self.reading
         return read_records(reading.path, reading.offset, reading.line, self.fields)
 
-    def read_items(self) -> Iterator[Item | None]:
+    def read_items(self) -> Iterator[Item]:
         end = self.reading.offset
         for start, stop, number, record in self.read_source():
             end = stop
-            if record is None:
-                yield None
-                continue
             if number != self.number:  # glued records share a line: it is read as a whole again
                 self.keep_place(start)
                 self.number = number
@@ -382,5 +367,5 @@ class FileReader(Reader):
     def is_transcript(self, path: Path) -> bool:
         return self.kind.is_own_file(path)
 
-    def parse_items(self, reading: Reading) -> Iterator[Item | None]:
+    def parse_items(self, reading: Reading) -> Iterator[Item]:
         return self.kind(reading).read_items()

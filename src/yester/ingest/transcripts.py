@@ -206,9 +206,6 @@ class Ingest:
         self.report.files += 1
         yield begun
         for item in reader.read_items(reading):
-            if item is None:
-                yield 0
-                continue
             if reason := self._refusal(item):
                 reading.skip(reason)
                 reading.excluded = reading.excluded or reason == "excluded"
