@@ -10,7 +10,6 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -42,14 +41,12 @@ from yester.tables import load_table
 _PROBLEMS_KEPT = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     thinking: bool = True
     subagents: bool = True
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(msgspec.Struct):
     """How far one pass over one transcript is, and what it met besides items.
 
     `offset`, `line` and `state` name a place from which reading on yields everything not yet
@@ -63,10 +60,10 @@ class Reading:
     line: int = 0
     state: Any = None  # the reader's own; a mapping when it comes back from the store
     messages: int = 0
-    skipped: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = msgspec.field(default_factory=Counter)
     excluded: bool = False  # something was left out because of its folder
-    problems: list[str] = field(default_factory=list)
-    sessions: dict[str, Session] = field(default_factory=dict)  # those met so far, by key
+    problems: list[str] = []
+    sessions: dict[str, Session] = {}  # those met so far, by key
 
     def keeps(self, item: Item) -> bool:
         """Is it to be kept? What is not is counted."""
@@ -197,8 +194,7 @@ _LONGEST_OPTION, _OPTIONS_KEPT = 200, 20  # characters, number
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(msgspec.Struct):
     """What must be known to go on reading in the middle of a file."""
 
     session: str = ""
@@ -246,8 +242,8 @@ class Conversation:
         if isinstance(timestamp, str):
             self.timestamp = timestamp
             self.epoch = parse_time(timestamp) or self.epoch
-        if isinstance(branch, str) and branch and branch != self.state.branch:
-            self.state = replace(self.state, branch=branch)
+        if isinstance(branch, str) and branch:
+            self.state.branch = branch
         if isinstance(cwd, str) and cwd and not self.state.project:
             self.place_session(cwd)
         if self.epoch:
@@ -255,8 +251,8 @@ class Conversation:
 
     def place_session(self, cwd: str) -> None:
         project = self.reading.projects.by_folder(cwd)
-        root = files_root(project, cwd)
-        self.state = replace(self.state, cwd=cwd, project=project.key, root=root)
+        self.state.cwd, self.state.project = cwd, project.key
+        self.state.root = files_root(project, cwd)
 
     def register_session(self) -> None:
         """Register the session with its span and title, if its project is known."""
@@ -319,8 +315,8 @@ class Conversation:
     def count_prompt(self, text: str) -> None:
         """The first prompt names the session."""
         state = self.state
-        title = state.title or ("" if state.prompts else first_line(text))
-        self.state = replace(state, prompts=state.prompts + 1, title=title)
+        state.title = state.title or ("" if state.prompts else first_line(text))
+        state.prompts += 1
 
     def read_prompt(self, own: Any, text: str, new: bool) -> Iterator[Item]:
         """A prompt of a conversation that is read again when it grows: an earlier one counts."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,6 @@ _TASK_NUMBER = re.compile(r"#(\d+)")
 _NOT_TYPED = ("<", "{", "/")  # notices of the client and its commands, in the queue of prompts
 
 
-@dataclass(frozen=True, slots=True)
 class ClaudeCodeState(State):
     """What must be known of a Claude Code session to go on reading in the middle of it."""
 
@@ -60,8 +58,7 @@ class ClaudeCode(Transcript):
     def __init__(self, reading: Reading) -> None:
         super().__init__(reading)
         if own := _name_actor(reading.path):
-            self.state = replace(self.state, actor=own)
-            self.actor = own
+            self.state.actor = self.actor = own
 
     @staticmethod
     def is_own_record(record: dict[str, Any]) -> bool:
@@ -90,7 +87,7 @@ class ClaudeCode(Transcript):
             yield from self._read_queue(line)
         elif kind == "custom-title" and (title := text_at(line, "customTitle")):
             if not self.actor:
-                self.state = replace(self.state, title=title)
+                self.state.title = title
                 self.register_session()
         elif kind == "attachment" and (prompt := _queued_prompt(line.get("attachment"))):
             self._place_line(line)
@@ -99,11 +96,8 @@ class ClaudeCode(Transcript):
             self.reading.skip(kind if isinstance(kind, str) and kind else "untyped")
 
     def _place_line(self, line: Line) -> None:
-        session, turn = text_at(line, "sessionId"), text_at(line, "promptId")
-        if session not in ("", self.state.session) or turn not in ("", self.state.turn):
-            self.state = replace(
-                self.state, session=session or self.state.session, turn=turn or self.state.turn
-            )
+        self.state.session = text_at(line, "sessionId") or self.state.session
+        self.state.turn = text_at(line, "promptId") or self.state.turn
         if not self.state.actor:
             self.actor = str(line.get("agentId") or "sub-agent") if line.get("isSidechain") else ""
         self.place_record(line.get("timestamp"), line.get("cwd"), line.get("gitBranch"))
@@ -146,17 +140,17 @@ class ClaudeCode(Transcript):
         """
         queued = self.state.queued
         if line.get("operation") == "enqueue" and isinstance(content := line.get("content"), str):
-            self.state = replace(self.state, queued=(*queued, content)[-50:])
+            self.state.queued = (*queued, content)[-50:]
         elif line.get("operation") == "remove" and queued:
-            self.state = replace(self.state, queued=queued[1:])
+            self.state.queued = queued[1:]
             if not queued[0].lstrip().startswith(_NOT_TYPED):
                 self._place_line(line)
                 yield from self._make_queued_prompt(queued[0])
                 return
         elif line.get("operation") == "dequeue":
-            self.state = replace(self.state, queued=queued[1:])
+            self.state.queued = queued[1:]
         elif line.get("operation") == "popAll":
-            self.state = replace(self.state, queued=())
+            self.state.queued = ()
         self.reading.skip("queue-operation")
 
     def _make_queued_prompt(self, text: str) -> Iterator[Item]:
@@ -166,7 +160,7 @@ class ClaudeCode(Transcript):
         if not text or not self.state.project or mark in self.state.busy:
             self.reading.skip("queue-operation")
             return
-        self.state = replace(self.state, busy=(*self.state.busy, mark)[-50:])
+        self.state.busy = (*self.state.busy, mark)[-50:]
         yield self.make_prompt(f"{self.state.session}:queued:{mark}", text)
 
     # --- what the agent said and did ---------------------------------------------------------
@@ -183,9 +177,9 @@ class ClaudeCode(Transcript):
         self, key: Any, tool: str, given: Mapping[str, Any], ref: str = ""
     ) -> Iterator[Item]:
         if tool == "TodoWrite":
-            self.state = replace(self.state, todos=todo_text(given.get("todos")))
+            self.state.todos = todo_text(given.get("todos"))
         elif tool == "TaskUpdate":
-            self.state = replace(self.state, tasks=_update_tasks(self.state.tasks, given))
+            self.state.tasks = _update_tasks(self.state.tasks, given)
         elif tool == "ExitPlanMode" and (plan := text_at(given, "plan")):
             yield self.make_plan(plan)
         item = self.make_call(key if isinstance(key, str) else ref, tool, given)
@@ -199,7 +193,7 @@ class ClaudeCode(Transcript):
         text = strip_client_text(self.agent, "result", nested_text(result.content), tool)
         if call and tool == "TaskCreate" and (match := _TASK_NUMBER.search(text)):
             task = (match[1], call.item.title, "pending")
-            self.state = replace(self.state, tasks=(*self.state.tasks, task)[-200:])
+            self.state.tasks = (*self.state.tasks, task)[-200:]
         told = _EXIT.match(text) if result.failed else None
         status = int(told[1]) if told else None
         yield from super().add_result(key, Result(text, result.failed, status))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from yester.agents.values import (
     text_at,
     value_at,
 )
-from yester.model import Item, replace
+from yester.model import Item
 
 RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 
@@ -46,7 +45,6 @@ _UUID_CHARS = 36
 _LAST_SAID = "\0said"  # key of the answer that may turn out to be a compaction's summary
 
 
-@dataclass(frozen=True, slots=True)
 class CodexState(State):
     copied: bool = False  # still in what a fork took over from another session
 
@@ -102,12 +100,9 @@ class Rollout(Transcript):
             kind = value_at(spawn, "agent_role", "agent_nickname") or spawned
             self.actor = f"{kind}:{own}" if isinstance(kind, str) else own
             root = root or spawn.get("parent_thread_id")
-        self.state = replace(
-            self.state,
-            session=root if spawned and isinstance(root, str) else own,
-            actor=self.actor,
-            copied=bool(meta.get("forked_from_id")) and not meta.get("history_base"),
-        )
+        self.state.session = root if spawned and isinstance(root, str) else own
+        self.state.actor = self.actor
+        self.state.copied = bool(meta.get("forked_from_id")) and not meta.get("history_base")
         branch = dict_at(meta, "git").get("branch")
         self.place_record(meta.get("timestamp"), meta.get("cwd"), branch)
 
@@ -117,7 +112,7 @@ class Rollout(Transcript):
         if self.state.copied and isinstance(turn, str):
             own = (self.actor or self.state.session).rsplit(":", 1)[-1]
             if turn > own or len(turn) != _UUID_CHARS:
-                self.state = replace(self.state, copied=False)
+                self.state.copied = False
 
     def _read_response(self, payload: Mapping[str, Any]) -> Iterator[Item]:
         kind = payload.get("type")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ _AGENTS_KEPT = 50
 Record = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
 class CopilotState(State):
     agents: tuple[tuple[str, str], ...] = ()  # (id of a sub-agent or of the call for it, its name)
 
@@ -72,9 +70,8 @@ class EventLog(Transcript):
             yield from handler(record, data)
 
     def _begin_session(self, data: Record) -> None:
-        own, context = text_at(data, "sessionId"), dict_at(data, "context")
-        if own:
-            self.state = replace(self.state, session=own)
+        context = dict_at(data, "context")
+        self.state.session = text_at(data, "sessionId") or self.state.session
         cwd = context.get("cwd") or context.get("gitRoot")
         self.place_record(None, cwd or _read_workspace(self.reading.path), context.get("branch"))
 
@@ -85,7 +82,7 @@ class EventLog(Transcript):
         for key in (own, data.get("toolCallId")):
             if isinstance(key, str) and name and key not in known:
                 known[key] = f"{name}:{own if isinstance(own, str) else key}"
-        self.state = replace(self.state, agents=tuple(known.items())[-_AGENTS_KEPT:])
+        self.state.agents = tuple(known.items())[-_AGENTS_KEPT:]
 
     def _name_actor(self, key: Any) -> str:
         return dict(self.state.agents).get(key, key) if isinstance(key, str) else ""

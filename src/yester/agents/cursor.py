@@ -24,12 +24,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from yester.agents.base import (
     TODO_TOOLS,
@@ -65,7 +66,7 @@ from yester.agents.values import (
     text_at,
     value_at,
 )
-from yester.model import Item, replace
+from yester.model import Item
 
 TRANSCRIPTS = "agent-transcripts"
 STORE = "store.db"
@@ -134,7 +135,7 @@ def _open_transcript(reading: Reading) -> Chat:
         above = next((one for one in path.parents if one.name == TRANSCRIPTS), path.parent)
         session = path.relative_to(above).parts[0].removesuffix(".jsonl")
         chat.actor = "" if path.stem == session else f"sub-agent:{path.stem}"
-        chat.state = replace(chat.state, session=session, actor=chat.actor)
+        chat.state.session, chat.state.actor = session, chat.actor
         chat.place_session(find_slug(above.parent.name))
     chat.epoch = int(path.stat().st_mtime * 1000)  # until a prompt tells its time
     return chat
@@ -149,7 +150,6 @@ def _dash_name(name: str) -> str:
     return _DASHED.sub("-", name).strip("-")
 
 
-@dataclass(frozen=True, slots=True)
 class ChatState(State):
     last: str = ""  # of a store: the blob before the place to read on from
 
@@ -265,7 +265,7 @@ class Store(Chat):
             yield 0, 0, at + 1, bad if record is None else record
 
     def keep_place(self, offset: int) -> None:
-        self.state = replace(self.state, last=self.refs[self.number - 1] if self.number else "")
+        self.state.last = self.refs[self.number - 1] if self.number else ""
         super().keep_place(offset)
 
 
@@ -322,8 +322,7 @@ def _read_varint(raw: bytes, at: int) -> tuple[int, int]:
 # --- the editor's database -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     row: int = 0  # what changed up to here has been read
 
 

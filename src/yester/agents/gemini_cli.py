@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ from yester.agents.values import (
     to_text,
 )
 from yester.files import read_bytes, read_text
-from yester.model import Item, replace
+from yester.model import Item
 
 _EXIT = re.compile(r"^Exit Code: (-?\d{1,10})\b", re.M)
 _DOCUMENT = re.compile(rb'\A\s*\{(?=.*?"sessionId"\s*:).*?"projectHash"\s*:', re.S)
@@ -41,7 +40,6 @@ _HASH_CHARS = 64  # of a folder name that is a hash, as early versions had
 _PROMPTS_KEPT = 50
 
 
-@dataclass(frozen=True, slots=True)
 class GeminiState(State):
     recent: tuple[str, ...] = ()  # ids of the last prompts: one that is written again is no new one
 
@@ -99,11 +97,11 @@ class Chat(Transcript):
         own, inner = head["sessionId"], self.reading.path.parent
         actor = own if head.get("kind") == "subagent" else ""
         nested = actor and inner.parent.name == "chats"  # in a folder named after its parent
-        self.state = replace(self.state, session=inner.name if nested else own, actor=actor)
-        self.actor = actor
+        self.state.session = inner.name if nested else own
+        self.state.actor = self.actor = actor
         cwd, name = _find_project(self.reading.path, head)
         if not cwd and name and not self.state.project:
-            self.state = replace(self.state, project=f"name:{name}")
+            self.state.project = f"name:{name}"
         self.place_record(head.get("startTime"), cwd)
         self.reading.skip("session head")
 
@@ -158,13 +156,13 @@ class Chat(Transcript):
             if self.state.recent not in ((), (own,)):
                 self.reading.skip("client's own text")  # it drives the sub-agent on
                 return
-            self.state = replace(self.state, recent=(own,))
+            self.state.recent = (own,)
             yield self.make_prompt(own, text)
         elif own in self.state.recent:
             later = len(self.state.recent) - self.state.recent.index(own) - 1
             yield self.make_prompt(own, text, self.state.prompts - later)
         else:
-            self.state = replace(self.state, recent=(*self.state.recent, own)[-_PROMPTS_KEPT:])
+            self.state.recent = (*self.state.recent, own)[-_PROMPTS_KEPT:]
             yield self.make_prompt(own, text)
 
     def _read_gemini_message(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:

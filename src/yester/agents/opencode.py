@@ -13,9 +13,10 @@ while opencode runs and never written.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from yester.agents.base import Conversation, Reader, Reading, Result, State, find_title, load_state
 from yester.agents.databases import Database, Part, column_text, has_tables, read_database
@@ -30,12 +31,11 @@ _OVERLAP_MS = 60_000
 _DEEPEST = 20  # sub-agents of sub-agents
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """What has been read: everything stamped before `since`, and every message up to a row."""
 
     since: int = 0
-    rows: dict[str, int] = field(default_factory=dict)  # by table
+    rows: dict[str, int] = {}  # by table
 
 
 class StoredSession(NamedTuple):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from copy import copy
 from errno import EFBIG
 from functools import cache
 from hashlib import blake2b
@@ -36,7 +36,7 @@ from yester.agents.values import (
     value_at,
 )
 from yester.files import open_file
-from yester.model import Item, replace
+from yester.model import Item
 
 # --- JSON lines ----------------------------------------------------------------------------------
 
@@ -158,8 +158,7 @@ class Transcript(Conversation, ABC):
             # An older version's place, between a call and its result: read it all again.
             reading.offset, reading.line, reading.state = 0, 0, None
         state = state or load_state(self.state_type, reading.state)
-        if not state.session:
-            state = replace(state, session=self.name_session(reading.path))
+        state.session = state.session or self.name_session(reading.path)
         super().__init__(reading, state)
         self.waiting: dict[str, Waiting] = {}
 
@@ -212,7 +211,7 @@ class Transcript(Conversation, ABC):
         """Behind the line that was read: here the next run goes on, unless something waits."""
         if not self.waiting:
             reading = self.reading
-            reading.offset, reading.line, reading.state = offset, self.number, self.state
+            reading.offset, reading.line, reading.state = offset, self.number, copy(self.state)
 
     def _give_up_waiting(self) -> Iterator[Item]:
         behind = self.number - self.reading.line
@@ -279,7 +278,6 @@ _CHUNK = 1 << 20
 _LONGEST_BLOCK = 8 << 20  # characters
 
 
-@dataclass(frozen=True, slots=True)
 class MarkdownState(State):
     before: str = ""  # digest of everything before the place to read on from
 
@@ -326,9 +324,9 @@ class Markdown(Conversation, ABC):
                 if block:
                     yield from self.read_block(*block)
                 block, size = (kind or "", []), 0
-                self.state = replace(self.state, before=self._passed.hexdigest())
+                self.state.before = self._passed.hexdigest()
                 reading = self.reading
-                reading.offset, reading.line, reading.state = offset, number, self.state
+                reading.offset, reading.line, reading.state = offset, number, copy(self.state)
             size += len(text)
             if size > _LONGEST_BLOCK:
                 self.reading.skip("line of an endless block")
