@@ -73,7 +73,7 @@ STORE = "store.db"
 TABLE = "cursorDiskKV"
 
 _USER = 1
-_YEAR_2000 = 946_684_800_000  # a start before it is a duration, to be taken from the end
+_YEAR_2000 = 946_684_800_000  # a start before it counts from the editor's own start
 
 _CHANGED = f"""
 SELECT CAST(id AS BLOB), max(row) FROM (
@@ -331,8 +331,8 @@ def _list_conversations(reading: Reading, database: Database) -> Iterator[Part]:
     folders = cache(lambda: dict(_list_workspaces(reading.path)))
     for raw, row in database.select_rows(_CHANGED, before.row):
         id_ = column_text(raw)
-        talk = Composer(reading, database, id_, before.row, folders)
-        yield Part(f"conversation {id_}", Progress(row), talk.read_items())
+        talk = Composer(reading, database, id_, before.row)
+        yield Part(f"conversation {id_}", Progress(row), talk.read_items(folders))
 
 
 class Composer(Conversation):
@@ -340,29 +340,18 @@ class Composer(Conversation):
 
     agent = "cursor"
 
-    def __init__(
-        self,
-        reading: Reading,
-        database: Database,
-        id_: str,
-        since: int,
-        folders: Callable[[], Mapping[str, str]],
-    ) -> None:
+    def __init__(self, reading: Reading, database: Database, id_: str, since: int) -> None:
         super().__init__(reading, State(session=id_))
-        self.id, self.database, self.since, self.folders = id_, database, since, folders
-        self.data: dict[str, Any] = {}
+        self.id, self.database, self.since = id_, database, since
 
-    def read_items(self) -> Iterator[Item]:
+    def read_items(self, folders: Callable[[], Mapping[str, str]]) -> Iterator[Item]:
         key = f"composerData:{self.id}"
         row = self.database.select_value(f"SELECT rowid FROM {TABLE} WHERE key = ?", key) or 0
-        self.data = self._select_object("conversation", key, row) or {}
-        self._begin_session()
-        if inline := dicts_at(self.data, "conversation"):  # early versions kept all in one row
-            for at, bubble in enumerate(inline):
-                ref = text_at(bubble, "bubbleId") or f"{self.id}:{at}"
-                yield from self._read_bubble(ref, bubble, True)
-            return
-        rows, speakers = self._select_bubbles(), self._list_bubbles()
+        data = self._select_object("conversation", key, row) or {}
+        self._begin_session(data, folders)
+        listed = dicts_at(data, "fullConversationHeadersOnly")  # in the order they are shown
+        speakers = {text_at(one, "bubbleId"): one.get("type") for one in listed}
+        rows = self._select_bubbles()
         if not rows:
             self.reading.skip("empty conversation")
         for ref in dict.fromkeys((*speakers, *rows)):  # some are not listed yet
@@ -374,23 +363,29 @@ class Composer(Conversation):
                     yield from self._read_bubble(ref, found, number > self.since)
         if row > self.since and rows:
             self.register_session()  # the title may be all that changed
-            yield from self._read_summary()
+            latest = dict_at(data, "latestConversationSummary")
+            summary = text_at(dict_at(latest, "summary"), "summary") or text_at(latest, "summary")
+            if summary:
+                yield self.make_summary(f"{self.id}:summary", summary)
 
     def _select_object(self, kind: str, key: str, row: int) -> dict[str, Any] | None:
         asked = f"SELECT CAST(value AS BLOB) FROM {TABLE} WHERE key = ?"
         value = self.database.select_value(asked, key)
         return self.reading.decode_cell(value, kind, key.rpartition(":")[2], row)
 
-    def _begin_session(self) -> None:
-        about = dict_at(self.data, "subagentInfo")
+    def _begin_session(
+        self, data: Mapping[str, Any], folders: Callable[[], Mapping[str, str]]
+    ) -> None:
+        about = dict_at(data, "subagentInfo")
         if about.get("parentComposerId"):
+            root = value_at(about, "rootParentConversationId", "parentComposerId")
             self.actor = f"{about.get('subagentTypeName') or 'sub-agent'}:{self.id}"
-        root = self.actor and value_at(about, "rootParentConversationId", "parentComposerId")
-        self.state = State(
-            session=str(root or self.id), actor=self.actor, title=find_title(self.data.get("name"))
-        )
-        self.place_session(_find_cwd(self.data) or self.folders().get(self.id, ""))
-        self.epoch = parse_time(value_at(self.data, "createdAt", "lastUpdatedAt"))
+            self.state.session, self.state.actor = str(root), self.actor
+        self.state.title = find_title(data.get("name"))
+        first = next(iter(list_at(data, "trackedGitRepos")), None)
+        folder = text_at(dict_at(data, "workspaceIdentifier", "uri"), "fsPath")
+        self.place_session(folder or text_at(first, "repoPath") or folders().get(self.id, ""))
+        self.epoch = parse_time(value_at(data, "createdAt", "lastUpdatedAt"))
 
     def _select_bubbles(self) -> dict[str, int]:
         """Bubble → its row, in the order they were written."""
@@ -401,13 +396,10 @@ class Composer(Conversation):
         )  # fmt: skip
         return {column_text(key)[len(prefix) :]: number for number, key in rows}
 
-    def _list_bubbles(self) -> dict[str, Any]:
-        """Bubble → who speaks, in the order they are shown."""
-        listed = dicts_at(self.data, "fullConversationHeadersOnly")
-        return {ref: one.get("type") for one in listed if (ref := text_at(one, "bubbleId"))}
-
     def _read_bubble(self, ref: str, bubble: dict[str, Any], new: bool) -> Iterator[Item]:
-        self.epoch = parse_time(bubble.get("createdAt")) or _bubble_time(bubble) or self.epoch
+        began = parse_time(dict_at(bubble, "timingInfo").get("clientStartTime"))
+        written = parse_time(bubble.get("createdAt")) or (began if began >= _YEAR_2000 else 0)
+        self.epoch = written or self.epoch
         said = text_at(bubble, "text", "rawText").strip()
         if bubble.get("type") == _USER:
             if said:
@@ -415,44 +407,26 @@ class Composer(Conversation):
             else:
                 self.reading.skip("empty")
         elif new:
-            call = self._find_call(ref, bubble)
-            thought = nested_text(bubble.get("thinking")).strip()
-            if thought:
+            call, thought = dict_at(bubble, "toolFormerData"), nested_text(bubble.get("thinking"))
+            if thought.strip():
                 yield self.make_message(f"{ref}:thinking", thought, "thinking")
-            if call:
-                yield from self._read_tool_bubble(f"{ref}:tool", call)
-            if said or not (thought or call):
+            if tool := text_at(call, "name"):
+                yield from self._read_tool_bubble(f"{ref}:tool", tool, call)
+            if said or not (thought.strip() or tool):
                 yield self.make_message(ref, said)
 
-    def _read_summary(self) -> Iterator[Item]:
-        latest = dict_at(self.data, "latestConversationSummary")
-        if summary := text_at(dict_at(latest, "summary"), "summary") or text_at(latest, "summary"):
-            yield self.make_summary(f"{self.id}:summary", summary)
-
-    def _find_call(self, ref: str, bubble: dict[str, Any]) -> dict[str, Any] | None:
-        """A bubble's tool call; before version 3 it stands beside the conversation."""
-        call = bubble.get("toolFormerData")
-        if not isinstance(call, dict):
-            maps = (
-                dict_at(one, "data").get("bubbleDataMap")
-                for one in dicts_at(self.data, "capabilities")
-            )
-            calls = (decode_json(one) if isinstance(one, str) else one for one in maps)
-            call = next(filter(None, (dict_at(one, ref) for one in calls)), {})
-        return call if isinstance(call.get("name"), str) else None
-
-    def _read_tool_bubble(self, ref: str, call: dict[str, Any]) -> Iterator[Item]:
+    def _read_tool_bubble(self, ref: str, tool: str, call: dict[str, Any]) -> Iterator[Item]:
         given = input_fields(value_at(call, "rawArgs", "params"))
         result, error = call.get("result"), nested_text(call.get("error"))
         found = decode_json(result) if isinstance(result, str) else result
-        if call["name"].lower() in TODO_TOOLS:
+        if tool.lower() in TODO_TOOLS:
             yield from self.make_todo(list_at(found, "finalTodos") or given.get("todos"))
         output = nested_text(found) or nested_text(result) or error
         key = next(iter(text_at(call, "toolCallId").split()), None)
         about = found if isinstance(found, dict) else {}
         status = about.get("exitCodeV2", about.get("exitCode"))
         result = Result(output, call.get("status") == "error" or bool(error), status)
-        yield self.make_answered_call(ref, key, call["name"], given, result)
+        yield self.make_answered_call(ref, key, tool, given, result)
 
 
 def _list_workspaces(path: Path) -> Iterator[tuple[str, str]]:
@@ -470,21 +444,6 @@ def _list_workspaces(path: Path) -> Iterator[tuple[str, str]]:
             continue
         for one in dicts_at(decode_object(listed), "allComposers"):
             yield text_at(one, "composerId"), folder
-
-
-def _find_cwd(data: dict[str, Any]) -> str:
-    first = next(iter(list_at(data, "trackedGitRepos")), None)
-    folder = text_at(dict_at(data, "workspaceIdentifier", "uri"), "fsPath")
-    return folder or text_at(first, "repoPath")
-
-
-def _bubble_time(bubble: dict[str, Any]) -> int:
-    timing = dict_at(bubble, "timingInfo")
-    start = parse_time(timing.get("clientStartTime"))
-    if start >= _YEAR_2000:
-        return start
-    ends = (parse_time(timing.get(f"client{name}Time")) for name in ("RpcSend", "Settle", "End"))
-    return max(0, next(filter(None, ends), start) - start)
 
 
 def uri_folder(uri: Any) -> str:
