@@ -18,8 +18,8 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from yester.agents.base import Reading
-from yester.agents.sources import FileReader, Markdown, MarkdownState
+from yester.agents.base import Reading, State
+from yester.agents.sources import FileReader, Markdown
 from yester.agents.values import digest
 from yester.model import Item, ToolCall
 
@@ -44,7 +44,7 @@ _ANSWER = re.compile(r"^(?:-{3,}\n)?► \*\*ANSWER\*\*\s*$", re.M)
 _THINKING = re.compile(r"\A(?:-{3,}\n)?► \*\*THINKING\*\*\s*$", re.M)
 
 
-class HistoryState(MarkdownState):
+class HistoryState(State):
     """The session the next block belongs to."""
 
     started: str = ""

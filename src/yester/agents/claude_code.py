@@ -19,6 +19,7 @@ from yester.agents.sources import FileReader, Transcript
 from yester.agents.values import (
     digest,
     join_fields,
+    list_blocks,
     load_object,
     nested_text,
     text_at,
@@ -75,9 +76,7 @@ class ClaudeCode(Transcript):
     def read_record(self, line: Line) -> Iterator[Item]:
         kind = line.get("type")
         if kind in ("user", "assistant"):
-            content = line["message"]["content"]
-            if isinstance(content, str):
-                content = [{"type": "text", "text": content}]
+            content = list_blocks(line["message"]["content"])
             self._place_line(line)
             if kind == "user":
                 yield from self._read_user_line(line, content)
@@ -107,15 +106,12 @@ class ClaudeCode(Transcript):
     def _read_user_line(self, line: Line, content: list[Any]) -> Iterator[Item]:
         texts = []
         for block in content:
-            kind = block.get("type") if isinstance(block, dict) else None
-            if kind == "tool_result":
+            if block.get("type") == "text":
+                texts.append(text_at(block, "text"))
+            elif block.get("type") == "tool_result":
                 yield from self.read_block("", block)
-            elif kind == "text" and isinstance(block.get("text"), str):
-                texts.append(block["text"])
-            elif isinstance(block, str):
-                texts.append(block)
             else:
-                self.reading.skip(f"{kind or 'unknown'} block")
+                self.reading.skip(f"{block.get('type') or 'unknown'} block")
         if plan := text_at(line, "planContent"):
             yield self.make_plan(plan)
         if not texts:

@@ -21,6 +21,7 @@ from yester.agents.values import (
     dict_at,
     input_fields,
     join_output,
+    list_blocks,
     nested_text,
     text_at,
     value_at,
@@ -149,7 +150,8 @@ class Rollout(Transcript):
 
     def _read_user_message(self, payload: Mapping[str, Any]) -> Iterator[Item]:
         texts = []
-        for text in _user_texts(payload.get("content")):
+        # The client puts texts of its own beside the user's.
+        for text in map(str.strip, map(nested_text, list_blocks(payload.get("content")))):
             treatment = treat_text(self.agent, text)
             if treatment == "shell":
                 yield from self._read_shell(text)
@@ -198,14 +200,6 @@ class Rollout(Transcript):
         if isinstance(chars := given.get("chars"), str):  # keys pressed; Ctrl-C is no text
             given = {**given, "chars": "".join(c for c in chars if c.isprintable() or c == "\n")}
         yield from self.read_call(value_at(payload, "call_id", "id"), tool, given)
-
-
-def _user_texts(content: Any) -> Iterator[str]:
-    """The texts of a user message one by one: the client puts its own beside the user's."""
-    for block in content if isinstance(content, list) else [{"text": content}]:
-        text = block.get("text") if isinstance(block, dict) else block
-        if isinstance(text, str) and text.strip():
-            yield text.strip()
 
 
 def _join_command(words: list[Any]) -> str:

@@ -59,6 +59,7 @@ from yester.agents.values import (
     dicts_at,
     input_fields,
     list_at,
+    list_blocks,
     load_object,
     nested_text,
     parse_time,
@@ -176,15 +177,13 @@ class Chat(Transcript):
         failed = dict_at(options, "highLevelToolCallResult").get("isError") is True
         self.epoch = parse_time(record.get("timestamp")) or self.epoch
         ref = f"{self.state.session}:{self.blob or self.number}"
-        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        blocks = list_blocks(content)
         if role == "user":
-            texts = [block for block in blocks if text_at(block, "type") == "text"]
-            blocks = [block for block in blocks if text_at(block, "type") != "text"]
-            said = "\n".join(map(nested_text, texts))
+            said = "\n".join(nested_text(one) for one in blocks if one.get("type") == "text")
             yield from self._read_query(ref, said, options.get("isSummary") is True)
+            blocks = [one for one in blocks if one.get("type") != "text"]
         for at, block in enumerate(blocks):
-            if failed and isinstance(block, dict):
-                block["isError"] = True
+            block |= {"isError": True} if failed else {}
             yield from self.read_block(f"{ref}:{at}" if at else ref, block)
 
     def _read_query(self, ref: str, said: str, summary: bool) -> Iterator[Item]:

@@ -7,8 +7,8 @@ loads no reader. `base.load_reader` loads the one of an agent when a transcript 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+
+import msgspec
 
 from yester.tables import load_table
 
@@ -16,8 +16,7 @@ _TABLE = load_table("agents")
 CLAUDE_EVENTS: Mapping[str, str] = _TABLE["claude_events"]
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(msgspec.Struct, frozen=True):
     """A row of the table. As it stands: an agent that yester does not know."""
 
     name: str = ""
@@ -39,14 +38,9 @@ class Agent:
     tried_version: tuple[int, ...] = ()
 
 
-def _describe_agent(name: str, row: Mapping[str, Any]) -> Agent:
-    fields: dict[str, Any] = {
-        field: tuple(value) if isinstance(value, list) else value for field, value in row.items()
-    }
-    return Agent(name, **fields)
-
-
-AGENTS = {name: _describe_agent(name, row) for name, row in _TABLE["agent"].items()}
+AGENTS = {
+    name: msgspec.convert({"name": name, **row}, Agent) for name, row in _TABLE["agent"].items()
+}
 CLAUDE_CODE = AGENTS["claude-code"]
 
 

@@ -26,6 +26,7 @@ from yester.agents.values import (
     input_fields,
     join_output,
     list_at,
+    list_blocks,
     load_object,
     nested_text,
     text_at,
@@ -191,18 +192,11 @@ class Chat(Transcript):
         yield complete_call(item, result)
 
 
-def _list_parts(content: Any) -> list[dict[str, Any]]:
-    """The parts of a message or result that is a text, one part, or a list of either."""
-    parts = content if isinstance(content, list) else [content]
-    objects = ({"text": part} if isinstance(part, str) else part for part in parts if part)
-    return [part for part in objects if isinstance(part, dict)]
-
-
 def _message_text(content: Any, thought: bool = False) -> str:
     """What a message says, or the thoughts among its parts."""
     return "\n".join(
         part["text"]
-        for part in _list_parts(content)
+        for part in list_blocks(content)
         if isinstance(part.get("text"), str) and bool(part.get("thought")) == thought
     )
 
@@ -223,7 +217,7 @@ def _read_responses(result: Any) -> tuple[str, bool]:
     """(text, did it fail) of a call's result, which are parts for the model."""
     texts: list[str] = []
     failed = False
-    for part in _list_parts(result):
+    for part in list_blocks(result):
         answer = dict_at(part, "functionResponse").get("response")
         if isinstance(answer, dict):
             failed = failed or bool(answer.get("error"))

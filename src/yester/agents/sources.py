@@ -278,10 +278,6 @@ _CHUNK = 1 << 20
 _LONGEST_BLOCK = 8 << 20  # characters
 
 
-class MarkdownState(State):
-    before: str = ""  # digest of everything before the place to read on from
-
-
 class Markdown(Conversation, ABC):
     """One pass over one file: from where the last run ended, or from the start if it changed.
 
@@ -290,8 +286,7 @@ class Markdown(Conversation, ABC):
     kept.
     """
 
-    state_type: ClassVar[type[MarkdownState]]
-    state: MarkdownState
+    state_type: ClassVar[type[State]]
     begins: ClassVar[str]  # the first thing that such a file says
 
     def __init__(self, reading: Reading) -> None:

@@ -19,6 +19,7 @@ from yester.agents.base import (
     TODO_TOOLS,
     TOOLS,
     Reading,
+    State,
     Tool,
     find_title,
     strip_client_text,
@@ -26,7 +27,7 @@ from yester.agents.base import (
 )
 from yester.agents.claude_code import read_user_text
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE
-from yester.agents.sources import FileReader, Markdown, MarkdownState
+from yester.agents.sources import FileReader, Markdown
 from yester.agents.values import find_shell_call, join_output, parse_time, trim_text
 from yester.model import Item, ToolCall, replace
 
@@ -75,7 +76,7 @@ _EXITED = re.compile(r"^(?:Error: )?(?:Exit code|Process exited with code) (\d{1
 _TO_COMPACT = "Your task is to create a detailed summary of the conversation so far"
 
 
-class HistoryState(MarkdownState):
+class HistoryState(State):
     """The session, and how many of its messages came before."""
 
     client: str = ""
