@@ -40,6 +40,8 @@ from yester.tables import load_table
 
 _PROBLEMS_KEPT = 20
 
+S = TypeVar("S")
+
 
 class Options(msgspec.Struct, frozen=True):
     thinking: bool = True
@@ -64,6 +66,20 @@ class Reading(msgspec.Struct):
     excluded: bool = False  # something was left out because of its folder
     problems: list[str] = []
     sessions: dict[str, Session] = {}  # those met so far, by key
+
+    def load_state(self, kind: type[S]) -> S:
+        """What the reader remembered; what another version has stored begins empty."""
+        if isinstance(self.state, kind):
+            return self.state
+        try:
+            return msgspec.convert(dict(self.state or {}), kind)
+        except (msgspec.ValidationError, TypeError, ValueError):
+            return kind()
+
+    @property
+    def written(self) -> int:
+        """When the transcript was changed last, in milliseconds."""
+        return stamp_transcript(self.path)[1] // 1_000_000
 
     def keeps(self, item: Item) -> bool:
         """Is it to be kept? What is not is counted."""
@@ -117,17 +133,14 @@ class Reader(ABC):
         """Those to be read of what lies in one of the agent's folders."""
         return found
 
-    def stamp_transcript(self, path: Path) -> tuple[int, int]:
-        """(size, mtime in ns) of what changes whenever there is something new to read.
 
-        A database's write-ahead log changes before the database.
-        """
-        return stamp_files(path, path.with_name(f"{path.name}-wal"))
+def stamp_transcript(path: Path) -> tuple[int, int]:
+    """(size, mtime in ns) of what changes whenever there is something new to read.
 
-
-def stamp_files(path: Path, *beside: Path) -> tuple[int, int]:
-    """(size, mtime in ns) of a file together with those of the others that are there."""
-    stats = [path.stat(), *(one.stat() for one in beside if one.exists())]
+    A database's write-ahead log changes before the database.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    stats = [path.stat(), *([log.stat()] if log.exists() else [])]
     return sum(one.st_size for one in stats), max(one.st_mtime_ns for one in stats)
 
 
@@ -207,19 +220,6 @@ class State(msgspec.Struct):
     prompts: int = 0
     turn: str = ""  # the client's id of the prompt that is worked on
     before: str = ""  # of a file that may be written anew: digest of what stands before the place
-
-
-S = TypeVar("S")
-
-
-def load_state(kind: type[S], stored: Any) -> S:
-    """What a reader remembered; what another version has stored begins empty."""
-    if isinstance(stored, kind):
-        return stored
-    try:
-        return msgspec.convert(dict(stored or {}), kind)
-    except (msgspec.ValidationError, TypeError, ValueError):
-        return kind()
 
 
 class Conversation:

@@ -32,16 +32,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from yester.agents.base import (
-    TODO_TOOLS,
-    Conversation,
-    Reader,
-    Reading,
-    Result,
-    State,
-    find_title,
-    load_state,
-)
+from yester.agents.base import TODO_TOOLS, Conversation, Reader, Reading, Result, State, find_title
 from yester.agents.databases import (
     Database,
     DatabaseProblem,
@@ -138,7 +129,7 @@ def _open_transcript(reading: Reading) -> Chat:
         chat.actor = "" if path.stem == session else f"sub-agent:{path.stem}"
         chat.state.session, chat.state.actor = session, chat.actor
         chat.place_session(find_slug(above.parent.name))
-    chat.epoch = int(path.stat().st_mtime * 1000)  # until a prompt tells its time
+    chat.epoch = reading.written  # until a prompt tells its time
     return chat
 
 
@@ -235,7 +226,7 @@ class Store(Chat):
         self.refs = [
             raw.hex() for field, raw in fields if field == _MESSAGE and len(raw) == _HASH_BYTES
         ]
-        state = load_state(ChatState, reading.state)
+        state = reading.load_state(ChatState)
         if not (0 < reading.line <= len(self.refs) and self.refs[reading.line - 1] == state.last):
             reading.line = 0
             state = _begin_state(reading, kept, beside)
@@ -243,11 +234,8 @@ class Store(Chat):
         if not state.project:
             folders = (uri_folder(raw) for field, raw in fields if field == _WORKSPACE)
             self.place_session(text_at(beside, "cwd") or next(folders, ""))
-        self.epoch = (
-            parse_time(beside.get("createdAtMs"))
-            or parse_time(kept.get("createdAt"))
-            or READER.stamp_transcript(reading.path)[1] // 1_000_000
-        )
+        began = parse_time(beside.get("createdAtMs")) or parse_time(kept.get("createdAt"))
+        self.epoch = began or reading.written
 
     def _select_blob(self, id_: str) -> bytes:
         asked = "SELECT CAST(data AS BLOB) FROM blobs WHERE id = ?"
@@ -326,7 +314,7 @@ class Progress(Struct, frozen=True):
 
 
 def _list_conversations(reading: Reading, database: Database) -> Iterator[Part]:
-    before = reading.state = load_state(Progress, reading.state)
+    before = reading.state = reading.load_state(Progress)
     folders = cache(lambda: dict(_list_workspaces(reading.path)))
     for raw, row in database.select_rows(_CHANGED, before.row):
         id_ = column_text(raw)
@@ -434,14 +422,12 @@ def _list_workspaces(path: Path) -> Iterator[tuple[str, str]]:
     storage = path.absolute().parent.parent / "workspaceStorage"
     for file in sorted(storage.glob("*/workspace.json"), reverse=True):
         folder = uri_folder(text_at(load_object(file), "folder"))
-        if not (folder and file.with_name("state.vscdb").exists()):
-            continue
         try:
             with Database(file.with_name("state.vscdb")) as database:
                 listed = database.select_value(_LISTED)
         except DatabaseProblem:
             continue
-        for one in dicts_at(decode_object(listed), "allComposers"):
+        for one in dicts_at(decode_object(listed), "allComposers") if folder else ():
             yield text_at(one, "composerId"), folder
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from yester.agents.base import Conversation, Reader, Reading, Result, State, find_title, load_state
+from yester.agents.base import Conversation, Reader, Reading, Result, State, find_title
 from yester.agents.databases import Database, Part, column_text, has_tables, read_database
 from yester.agents.values import dict_at, list_at, nested_text, parse_time, text_at, value_at
 from yester.model import Item, replace
@@ -73,10 +73,10 @@ class Sessions:
     def __init__(self, reading: Reading, database: Database) -> None:
         self.reading = reading
         self.database = database
-        self.before = reading.state = load_state(Progress, reading.state)
+        self.before = reading.state = reading.load_state(Progress)
         self.since = max(self.before.since - _OVERLAP_MS, 0)
         # No row can be newer than the file: a wrong clock must not hide what comes later.
-        self.latest = READER.stamp_transcript(reading.path)[1] // 1_000_000
+        self.latest = reading.written
         self.rows: dict[str, int] = {}
 
     def list_changed(self) -> Iterator[Part]:

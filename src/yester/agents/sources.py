@@ -25,7 +25,6 @@ from yester.agents.base import (
     Result,
     State,
     complete_call,
-    load_state,
 )
 from yester.agents.values import (
     LONGEST_LINE,
@@ -157,7 +156,7 @@ class Transcript(Conversation, ABC):
         if isinstance(reading.state, Mapping) and reading.state.get("answered"):
             # An older version's place, between a call and its result: read it all again.
             reading.offset, reading.line, reading.state = 0, 0, None
-        state = state or load_state(self.state_type, reading.state)
+        state = state or reading.load_state(self.state_type)
         state.session = state.session or self.name_session(reading.path)
         super().__init__(reading, state)
         self.waiting: dict[str, Waiting] = {}
@@ -290,7 +289,7 @@ class Markdown(Conversation, ABC):
     begins: ClassVar[str]  # the first thing that such a file says
 
     def __init__(self, reading: Reading) -> None:
-        super().__init__(reading, load_state(self.state_type, reading.state))
+        super().__init__(reading, reading.load_state(self.state_type))
         self._passed = blake2b(digest_size=16)
         if reading.offset and not self._is_unchanged():
             reading.offset = reading.line = 0
