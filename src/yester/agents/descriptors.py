@@ -7,8 +7,8 @@ loads no reader. `base.load_reader` loads the one of an agent when a transcript 
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-import msgspec
+from dataclasses import dataclass
+from typing import Any
 
 from yester.tables import load_table
 
@@ -16,7 +16,8 @@ _TABLE = load_table("agents")
 CLAUDE_EVENTS: Mapping[str, str] = _TABLE["claude_events"]
 
 
-class Agent(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Agent:
     """A row of the table. As it stands: an agent that yester does not know."""
 
     name: str = ""
@@ -38,9 +39,14 @@ class Agent(msgspec.Struct, frozen=True):
     tried_version: tuple[int, ...] = ()
 
 
-AGENTS = {
-    name: msgspec.convert({"name": name, **row}, Agent) for name, row in _TABLE["agent"].items()
-}
+def _describe_agent(name: str, row: Mapping[str, Any]) -> Agent:
+    fields: dict[str, Any] = {
+        field: tuple(value) if isinstance(value, list) else value for field, value in row.items()
+    }
+    return Agent(name, **fields)
+
+
+AGENTS = {name: _describe_agent(name, row) for name, row in _TABLE["agent"].items()}
 CLAUDE_CODE = AGENTS["claude-code"]
 
 
