@@ -224,24 +224,18 @@ def _is_ours(path: Path) -> bool:
 
 
 def _resolve_ref(folder: Path, common: Path, ref: str) -> str:
-    for _ in range(4):  # a ref may name another
-        parts = ref.split("/")
-        if parts[0] != "refs" or any(part in ("", ".", "..") for part in parts) or "\0" in ref:
-            return ""
-        value = (read_text(common / ref) or read_text(folder / ref)).strip()
-        if not value:
-            return _find_packed(common, ref)
-        if not value.startswith("ref:"):
-            return value if _is_commit(value) else ""
-        ref = value.removeprefix("ref:").strip()
-    return ""
+    parts = ref.split("/")
+    if parts[0] != "refs" or any(part in ("", ".", "..") for part in parts) or "\0" in ref:
+        return ""
+    value = (read_text(common / ref) or read_text(folder / ref)).strip()
+    value = value or _find_packed(common, ref)
+    return value if _is_commit(value) else ""
 
 
 def _find_packed(common: Path, ref: str) -> str:
     text = read_text(common / "packed-refs", 16 << 20)
     end = text.find(f" {ref}\n")
-    value = text[:end].rpartition("\n")[2] if end > 0 else ""
-    return value if _is_commit(value) else ""
+    return text[:end].rpartition("\n")[2] if end > 0 else ""
 
 
 def _is_commit(text: str) -> bool:
