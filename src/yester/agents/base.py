@@ -400,7 +400,7 @@ class Conversation:
 
     def make_answered_call(self, ref: str, key: Any, tool: str, given: Any, result: Result) -> Item:
         """A call and what came of it, where both stand together."""
-        return complete_call(self.make_call(self.call_ref(key) or ref, tool, given), result)
+        return result.complete_call(self.make_call(self.call_ref(key) or ref, tool, given))
 
     def call_ref(self, key: Any) -> str:
         """A call's own id where that is one: some providers number calls in each session."""
@@ -417,24 +417,27 @@ class Result(NamedTuple):
     status: Any = None
     changed: tuple[str, ...] = ()  # files
 
+    @property
+    def text(self) -> str:
+        return nested_text(self.content)
 
-def complete_call(item: Item, result: Result) -> Item:
-    """A tool call with its result."""
-    output, status = nested_text(result.content), exit_status(result.status)
-    body, given = join_output(item.body, output), trim_text(item.body)
-    call = item.call or ToolCall()
-    if given != item.body:
-        begin = len(item.body) - len(item.body.lstrip("\n"))
-        trimmed = ((0, begin, ""), (begin + len(given), len(item.body), ""))
-        call = call.move_to(move_spans(call.spans, trimmed))
-    place = (len(body) - len(trim_text(output)), len(body))
-    return replace(
-        item,
-        body=body,
-        call=replace(call, result=place, status=status),
-        tags=("error",) if result.failed or status else (),
-        files_modified=tuple(dict.fromkeys(item.files_modified + result.changed)),
-    )
+    def complete_call(self, item: Item) -> Item:
+        """A tool call together with this result."""
+        status = exit_status(self.status)
+        body, given = join_output(item.body, self.text), trim_text(item.body)
+        call = item.call or ToolCall()
+        if given != item.body:
+            begin = len(item.body) - len(item.body.lstrip("\n"))
+            trimmed = ((0, begin, ""), (begin + len(given), len(item.body), ""))
+            call = call.move_to(move_spans(call.spans, trimmed))
+        place = (len(body) - len(trim_text(self.text)), len(body))
+        return replace(
+            item,
+            body=body,
+            call=replace(call, result=place, status=status),
+            tags=("error",) if self.failed or status else (),
+            files_modified=tuple(dict.fromkeys(item.files_modified + self.changed)),
+        )
 
 
 def _read_options(given: Mapping[str, Any], shown: Iterable[str]) -> tuple[dict[str, str], bool]:

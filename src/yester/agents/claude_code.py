@@ -186,7 +186,7 @@ class ClaudeCode(Transcript):
     def add_result(self, key: Any, result: Result) -> Iterator[Item]:
         call = self.waiting.get(key) if isinstance(key, str) else None
         tool = call.item.tool if call else ""
-        text = strip_client_text(self.agent, "result", nested_text(result.content), tool)
+        text = strip_client_text(self.agent, "result", result.text, tool)
         if call and tool == "TaskCreate" and (match := _TASK_NUMBER.search(text)):
             task = (match[1], call.item.title, "pending")
             self.state.tasks = (*self.state.tasks, task)[-200:]

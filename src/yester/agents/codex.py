@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Result, State, complete_call, strip_client_text, treat_text
+from yester.agents.base import Result, State, strip_client_text, treat_text
 from yester.agents.sources import FileReader, Transcript
 from yester.agents.values import (
     decode_json,
@@ -170,7 +170,7 @@ class Rollout(Transcript):
         """A command the user ran in the client, with its output."""
         for command, output in _SHELL.findall(text):
             item = self.make_call(None, "shell_command", {"command": command}, origin="user")
-            yield complete_call(item, _read_output(output))
+            yield _read_output(output).complete_call(item)
 
     def _give_last_said(self) -> Iterator[Item]:
         if said := self.waiting.pop(_LAST_SAID, None):

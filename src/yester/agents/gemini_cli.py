@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Reading, Result, State, complete_call, strip_client_text
+from yester.agents.base import Reading, Result, State, strip_client_text
 from yester.agents.sources import BadLine, FileReader, Record, Transcript, read_head
 from yester.agents.values import (
     LONGEST_LINE,
@@ -189,7 +189,7 @@ class Chat(Transcript):
         status = int(codes[-1]) if codes else None  # the client's own word comes last
         output = strip_client_text(self.agent, "result", output, tool)
         result = Result(output, failed or call.get("status") == "error", status)
-        yield complete_call(item, result)
+        yield result.complete_call(item)
 
 
 def _message_text(content: Any, thought: bool = False) -> str:

@@ -17,23 +17,8 @@ from typing import Any, BinaryIO, ClassVar, NamedTuple, TypedDict
 
 import msgspec
 
-from yester.agents.base import (
-    TODO_TOOLS,
-    Conversation,
-    Reader,
-    Reading,
-    Result,
-    State,
-    complete_call,
-)
-from yester.agents.values import (
-    LONGEST_LINE,
-    input_fields,
-    nested_text,
-    split_objects,
-    text_at,
-    value_at,
-)
+from yester.agents.base import TODO_TOOLS, Conversation, Reader, Reading, Result, State
+from yester.agents.values import LONGEST_LINE, input_fields, split_objects, text_at, value_at
 from yester.files import open_file
 from yester.model import Item
 
@@ -261,12 +246,12 @@ class Transcript(Conversation, ABC):
         """The result of a call, with it if it is known."""
         call = self.waiting.pop(key, None) if isinstance(key, str) else None
         if call is None:
-            ref = f"{self.make_ref(key, nested_text(result.content))}:result"
+            ref = f"{self.make_ref(key, result.text)}:result"
             item = self.make_item(ref, "message", "tool", "", origin="tool")
-            yield complete_call(item, result)
+            yield result.complete_call(item)
         else:
             self.reading.messages += 1
-            yield complete_call(call.item, result)
+            yield result.complete_call(call.item)
 
 
 # --- Markdown ------------------------------------------------------------------------------------
