@@ -198,12 +198,8 @@ class Transcript(Conversation, ABC):
             reading.offset, reading.line, reading.state = offset, self.number, copy(self.state)
 
     def _give_up_waiting(self) -> Iterator[Item]:
-        behind = self.number - self.reading.line
-        if behind <= _PATIENCE_LINES:
-            return
         for key, call in list(self.waiting.items()):
-            # Where something waits all the time, the place must move nevertheless.
-            if self.number - call.line >= _PATIENCE_LINES or behind > 2 * _PATIENCE_LINES:
+            if self.number - call.line > _PATIENCE_LINES:
                 yield self.waiting.pop(key).item
 
     def read_block(self, ref: str, block: Any) -> Iterator[Item]:
