@@ -30,7 +30,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from yester import files
+from yester.files import read_text
 from yester.project import walk_work_trees
 
 MOST_SECONDS = 0.150  # one question, however late the caller's own deadline is
@@ -213,7 +213,7 @@ def branch_tip(repository: Repository, branch: str) -> str:
 
 def shallow_commits(repository: Repository) -> frozenset[str]:
     """The commits at which a shallow clone ends: they look as if they had added every file."""
-    return frozenset(read_text(repository.common / "shallow", 1 << 20).split())
+    return frozenset(read_text(repository.common / "shallow").split())
 
 
 def _is_ours(path: Path) -> bool:
@@ -240,14 +240,6 @@ def _find_packed(common: Path, ref: str) -> str:
 
 def _is_commit(text: str) -> bool:
     return _COMMIT.fullmatch(text) is not None
-
-
-def read_text(path: Path, most: int = 1 << 16) -> str:
-    """A small file, or "": not there, not a plain file (reading a pipe would not end), too long."""
-    try:
-        return files.read_text(path, most)
-    except OSError:
-        return ""
 
 
 # --- manifests -----------------------------------------------------------------------------------

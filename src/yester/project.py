@@ -229,10 +229,7 @@ def _common_project(common: Path, root: Path) -> Project:
 
 def _origin_url(config: Path) -> str:
     """Of the remote "origin", else of the first one; a remote's first URL counts."""
-    try:
-        sections = _REMOTE.findall(read_text(config))
-    except OSError:
-        return ""
+    sections = _REMOTE.findall(read_text(config))
     urls = [(name, found[1]) for name, body in sections if (found := _URL.search(body))]
     own = (url for name, url in urls if name == "origin")
     return next(own, "") or next((url for _, url in urls), "")
