@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from yester.agents.base import Reading, State
-from yester.agents.sources import FileReader, Markdown
+from yester.agents.sources import Markdown, make_reader
 from yester.agents.values import digest
 from yester.model import Item, ToolCall
 
@@ -170,4 +170,4 @@ def _parse_start(started: str) -> int:
         return 0
 
 
-READER = FileReader(History)
+READER = make_reader(History)

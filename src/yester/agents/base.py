@@ -7,9 +7,8 @@ can commit at any item and resume there, and never stops for a bad record.
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -114,24 +113,17 @@ class Reading(msgspec.Struct):
         return found
 
 
-class Reader(ABC):
+class Reader(NamedTuple):
     """What an agent's module knows of its transcripts; kept there as `READER`."""
 
-    @abstractmethod
-    def is_transcript(self, path: Path) -> bool:
-        """Is this file one of the agent's?"""
-
-    @abstractmethod
-    def parse_items(self, reading: Reading) -> Iterator[Item]:
-        """All that the transcript holds."""
+    is_transcript: Callable[[Path], bool]  # is this file one of the agent's?
+    parse_items: Callable[[Reading], Iterator[Item]]  # all that it holds
+    # those to be read of what lies in one of the agent's folders
+    select_transcripts: Callable[[list[Path]], Iterable[Path]] = list
 
     def read_items(self, reading: Reading) -> Iterator[Item]:
-        """What of it is to be kept."""
+        """What of a transcript is to be kept."""
         return filter(reading.keeps, self.parse_items(reading))
-
-    def select_transcripts(self, found: list[Path]) -> Iterable[Path]:
-        """Those to be read of what lies in one of the agent's folders."""
-        return found
 
 
 def stamp_transcript(path: Path) -> tuple[int, int]:

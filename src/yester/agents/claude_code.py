@@ -15,7 +15,7 @@ from typing import Any
 
 from yester.agents.base import Conversation, Reading, Result, State, strip_client_text, treat_text
 from yester.agents.descriptors import CLAUDE_CODE
-from yester.agents.sources import FileReader, Transcript
+from yester.agents.sources import Transcript, make_reader
 from yester.agents.values import (
     digest,
     join_fields,
@@ -264,4 +264,4 @@ def _update_tasks(
     )
 
 
-READER = FileReader(ClaudeCode)
+READER = make_reader(ClaudeCode)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Result, State, strip_client_text, treat_text
-from yester.agents.sources import FileReader, Transcript
+from yester.agents.sources import Transcript, make_reader
 from yester.agents.values import (
     decode_json,
     dict_at,
@@ -229,4 +229,4 @@ def _read_output(output: Any) -> Result:
     return Result(text, failed, status)
 
 
-READER = FileReader(Rollout)
+READER = make_reader(Rollout)

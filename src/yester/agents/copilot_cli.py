@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Result, State, strip_client_text
-from yester.agents.sources import FileReader, Transcript
+from yester.agents.sources import Transcript, make_reader
 from yester.agents.values import dict_at, dicts_at, input_fields, nested_text, text_at, value_at
 from yester.model import Item, replace
 
@@ -131,4 +131,4 @@ class EventLog(Transcript):
         yield from self.add_result(data.get("toolCallId"), result)
 
 
-READER = FileReader(EventLog)
+READER = make_reader(EventLog)

@@ -23,7 +23,7 @@ its list of conversations and nothing else, where these do not say which folder 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -93,24 +93,25 @@ _HASH_BYTES = 32
 _MESSAGE, _WORKSPACE = 1, 9  # fields of a root
 
 
-class CursorReader(Reader):
-    def is_transcript(self, path: Path) -> bool:
-        """Nobody else has these tables, or lines of a role and a message and nothing besides."""
-        if is_database(path):
-            own = [("blobs", "meta")] if path.name == STORE else []
-            return has_tables(path, (TABLE,), *own)
-        seen = list(first_records(path))
-        return bool(seen) and all(map(Chat.is_own_record, seen))
+def _is_transcript(path: Path) -> bool:
+    """Nobody else has these tables, or lines of a role and a message and nothing besides."""
+    if is_database(path):
+        own = [("blobs", "meta")] if path.name == STORE else []
+        return has_tables(path, (TABLE,), *own)
+    seen = list(first_records(path))
+    return bool(seen) and all(map(Chat.is_own_record, seen))
 
-    def select_transcripts(self, found: list[Path]) -> Iterable[Path]:
-        """Without the transcripts of sessions that have a store: it holds more."""
-        stored = {path.parent.name for path in found if path.name == STORE}
-        return (path for path in found if path.suffix != ".jsonl" or path.stem not in stored)
 
-    def parse_items(self, reading: Reading) -> Iterator[Item]:
-        if not is_database(reading.path):
-            return _open_transcript(reading).read_items()
-        return read_database(reading, lambda database: _list_parts(reading, database))
+def _select_transcripts(found: list[Path]) -> Iterator[Path]:
+    """Without the transcripts of sessions that have a store: it holds more."""
+    stored = {path.parent.name for path in found if path.name == STORE}
+    return (path for path in found if path.suffix != ".jsonl" or path.stem not in stored)
+
+
+def _read_items(reading: Reading) -> Iterator[Item]:
+    if not is_database(reading.path):
+        return _open_transcript(reading).read_items()
+    return read_database(reading, lambda database: _list_parts(reading, database))
 
 
 def _list_parts(reading: Reading, database: Database) -> Iterator[Part]:
@@ -439,4 +440,4 @@ def uri_folder(uri: Any) -> str:
     return unquote(uri.removeprefix("file://"))
 
 
-READER = CursorReader()
+READER = Reader(_is_transcript, _read_items, _select_transcripts)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Reading, Result, State, strip_client_text
-from yester.agents.sources import BadLine, FileReader, Record, Transcript, read_head
+from yester.agents.sources import BadLine, Record, Transcript, make_reader, read_head
 from yester.agents.values import (
     LONGEST_LINE,
     decode_object,
@@ -250,4 +250,4 @@ def _find_listed(path: Path, slug: str, project_hash: Any) -> str:
     return ""
 
 
-READER = FileReader(Chat)
+READER = make_reader(Chat)

@@ -59,12 +59,12 @@ class Message(NamedTuple):
     info: dict[str, Any]
 
 
-class OpencodeReader(Reader):
-    def is_transcript(self, path: Path) -> bool:
-        return has_tables(path, FIRST, SECOND)
+def _is_transcript(path: Path) -> bool:
+    return has_tables(path, FIRST, SECOND)
 
-    def parse_items(self, reading: Reading) -> Iterator[Item]:
-        return read_database(reading, lambda database: Sessions(reading, database).list_changed())
+
+def _read_items(reading: Reading) -> Iterator[Item]:
+    return read_database(reading, lambda database: Sessions(reading, database).list_changed())
 
 
 class Sessions:
@@ -293,4 +293,4 @@ def _attached_file(part: dict[str, Any]) -> str:
     return text_at(source, "path") if isinstance(source, dict) else text_at(part, "filename")
 
 
-READER = OpencodeReader()
+READER = Reader(_is_transcript, _read_items)

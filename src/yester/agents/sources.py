@@ -331,14 +331,6 @@ class Markdown(Conversation, ABC):
         return left == 0 and self._passed.hexdigest() == self.state.before
 
 
-class FileReader(Reader):
-    """Reads an agent whose transcripts are all of one kind."""
-
-    def __init__(self, kind: type[Transcript | Markdown]) -> None:
-        self.kind = kind
-
-    def is_transcript(self, path: Path) -> bool:
-        return self.kind.is_own_file(path)
-
-    def parse_items(self, reading: Reading) -> Iterator[Item]:
-        return self.kind(reading).read_items()
+def make_reader(kind: type[Transcript | Markdown]) -> Reader:
+    """The reader of an agent whose transcripts are all of one kind."""
+    return Reader(kind.is_own_file, lambda reading: kind(reading).read_items())

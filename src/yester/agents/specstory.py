@@ -27,7 +27,7 @@ from yester.agents.base import (
 )
 from yester.agents.claude_code import read_user_text
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE
-from yester.agents.sources import FileReader, Markdown
+from yester.agents.sources import Markdown, make_reader
 from yester.agents.values import find_shell_call, join_output, parse_time, trim_text
 from yester.model import Item, ToolCall, replace
 
@@ -241,4 +241,4 @@ def _strip_rules(text: str) -> str:
     return "\n".join(lines[said[0] : said[-1] + 1]) if said else ""
 
 
-READER = FileReader(History)
+READER = make_reader(History)
