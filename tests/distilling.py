@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.readings import every_item
-from yester.agents.base import Result, complete_call
+from yester.agents.base import Result
 from yester.agents.values import join_fields
 from yester.cards.drafts import Draft, Gate, Looked
 from yester.cards.observations import observe_turn
@@ -64,7 +64,7 @@ class Story:
         body, places = join_fields(given.items(), named=False)
         call = ToolCall(tuple(places))
         item = self._add("message", "tool", body, tool=tool, call=call, **more)
-        self.items[-1] = complete_call(item, Result(output, failed))
+        self.items[-1] = Result(output, failed).complete_call(item)
         return self.items[-1]
 
     def fails(self, command: str, output: str, status: int = 1) -> Item:

@@ -59,7 +59,11 @@ def read_bytes(path: Path, most: int = SMALL, follow: bool = True) -> bytes:
 
 
 def read_text(path: Path, most: int = SMALL) -> str:
-    return read_bytes(path, most).decode("utf-8", "replace")
+    """The same as text; "" where that cannot be read."""
+    try:
+        return read_bytes(path, most).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def replace_file(path: Path, data: str | bytes, sync: bool = False) -> None:

@@ -26,12 +26,11 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from yester import files
+from yester.files import read_text
 from yester.project import walk_work_trees
 
 MOST_SECONDS = 0.150  # one question, however late the caller's own deadline is
@@ -41,17 +40,12 @@ _RECENT_COMMITS = 20
 
 # Not the environment's: a repository may set it. On macOS /usr/bin/git is a stand-in that can open
 # a window offering to install the real one.
-PATH = os.pathsep.join(
-    (
-        "/opt/homebrew/bin",
-        "/usr/local/bin",
-        "/opt/local/bin",
-        "/Library/Developer/CommandLineTools/usr/bin",
-        "/Applications/Xcode.app/Contents/Developer/usr/bin",
+PATH = "/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin"
+if sys.platform == "darwin":
+    PATH = (
+        "/opt/homebrew/bin:/usr/local/bin:/opt/local/bin:/Library/Developer/CommandLineTools/usr/bin"
+        ":/Applications/Xcode.app/Contents/Developer/usr/bin"
     )
-    if sys.platform == "darwin"
-    else ("/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin")
-)
 
 # Second lines of defence, should a version of git look elsewhere than at the folder it is given;
 # and two settings that keep mere differences between file systems from looking like changes.
@@ -63,7 +57,7 @@ _BEFORE = """
 """
 _LOG = """
     log -z --name-status --format=%H%x20%ct%x20%at --no-color --no-decorate --no-notes --no-mailmap
-    --no-show-signature --no-ext-diff --no-textconv --max-count={number} --skip={number}
+    --no-show-signature --no-ext-diff --no-textconv --max-count={} --skip={}
 """
 # `git diff` is not here: it takes the index's lock even when told not to. Submodules are not looked
 # into: git would start itself in them, with their configuration.
@@ -72,18 +66,15 @@ COMMANDS: Mapping[str, str] = {
         "status -z --porcelain=v1 --untracked-files=no --no-renames --ignore-submodules=all"
     ),
     "untracked": "ls-files -z --others --exclude-standard --directory --no-empty-directory",
-    "history": _LOG + "-M -l50 {commit} --",
+    "history": _LOG + "-M -l50 {} --",
     # without reading the contents of files, which may be many or not there
-    "history by name": _LOG + "-M100% {commit} --",
-    "news": _LOG + "-M -l50 {commit} ^{commit} --",
-    "base": "merge-base {commit} {commit}",
+    "history by name": _LOG + "-M100% {} --",
+    "news": _LOG + "-M -l50 {} ^{} --",
+    "base": "merge-base {} {}",
 }
 # Values are numbers and commit ids and nothing else, so none can be read as an option.
-_VALUES = {
-    "number": re.compile(r"[0-9]{1,9}", re.A),
-    "commit": re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", re.A),
-}
-_PLACE = re.compile(r"\{(number|commit)\}")
+_NUMBER = re.compile(r"[0-9]{1,9}", re.A)
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.A)
 _ENVIRONMENT = {
     "PATH": PATH,
     "LC_ALL": "C",
@@ -103,8 +94,7 @@ _ENVIRONMENT = {
 _ONE_AT_A_TIME = threading.Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(NamedTuple):
     """A work tree as its `.git` files describe it at one moment."""
 
     top: Path
@@ -114,8 +104,7 @@ class Repository:
     head: str = ""  # "" before the first commit
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What git printed; only the beginning of it when it did not end as it should."""
 
     out: bytes
@@ -141,8 +130,7 @@ class Commit(NamedTuple):
     changes: tuple[Change, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Signals:
+class Signals(NamedTuple):
     """What a folder tells about the work at hand. Files are named from that folder."""
 
     branch: str = ""
@@ -225,7 +213,7 @@ def branch_tip(repository: Repository, branch: str) -> str:
 
 def shallow_commits(repository: Repository) -> frozenset[str]:
     """The commits at which a shallow clone ends: they look as if they had added every file."""
-    return frozenset(read_text(repository.common / "shallow", 1 << 20).split())
+    return frozenset(read_text(repository.common / "shallow").split())
 
 
 def _is_ours(path: Path) -> bool:
@@ -236,36 +224,22 @@ def _is_ours(path: Path) -> bool:
 
 
 def _resolve_ref(folder: Path, common: Path, ref: str) -> str:
-    for _ in range(4):  # a ref may name another
-        parts = ref.split("/")
-        if parts[0] != "refs" or any(part in ("", ".", "..") for part in parts) or "\0" in ref:
-            return ""
-        value = (read_text(common / ref) or read_text(folder / ref)).strip()
-        if not value:
-            return _find_packed(common, ref)
-        if not value.startswith("ref:"):
-            return value if _is_commit(value) else ""
-        ref = value.removeprefix("ref:").strip()
-    return ""
+    parts = ref.split("/")
+    if parts[0] != "refs" or any(part in ("", ".", "..") for part in parts) or "\0" in ref:
+        return ""
+    value = (read_text(common / ref) or read_text(folder / ref)).strip()
+    value = value or _find_packed(common, ref)
+    return value if _is_commit(value) else ""
 
 
 def _find_packed(common: Path, ref: str) -> str:
     text = read_text(common / "packed-refs", 16 << 20)
     end = text.find(f" {ref}\n")
-    value = text[:end].rpartition("\n")[2] if end > 0 else ""
-    return value if _is_commit(value) else ""
+    return text[:end].rpartition("\n")[2] if end > 0 else ""
 
 
 def _is_commit(text: str) -> bool:
-    return _VALUES["commit"].fullmatch(text) is not None
-
-
-def read_text(path: Path, most: int = 1 << 16) -> str:
-    """A small file, or "": not there, not a plain file (reading a pipe would not end), too long."""
-    try:
-        return files.read_text(path, most)
-    except OSError:
-        return ""
+    return _COMMIT.fullmatch(text) is not None
 
 
 # --- manifests -----------------------------------------------------------------------------------
@@ -306,10 +280,11 @@ def ask_git(
     name: str, repository: Repository, *values: int | str, deadline: float, path: str = PATH
 ) -> Answer:
     """Run a command of the table until `deadline` (time.monotonic()), 150 ms at most."""
-    words = _fill_command(COMMANDS[name], [str(value) for value in values])
+    safe = all(_NUMBER.fullmatch(str(value)) or _is_commit(str(value)) for value in values)
     program = shutil.which("git", path=path)
-    if words is None or program is None:
+    if not safe or program is None:
         return Answer(b"", "failed")
+    words = COMMANDS[name].format(*values).split()
     left = deadline - time.monotonic()
     if left <= 0 or not _ONE_AT_A_TIME.acquire(timeout=left):
         return Answer(b"", "not begun")
@@ -325,15 +300,6 @@ def ask_git(
         return Answer(b"", "failed")
     finally:
         _ONE_AT_A_TIME.release()
-
-
-def _fill_command(pattern: str, values: list[str]) -> list[str] | None:
-    """The command's words with the values in their places, or None if one is not of its kind."""
-    kinds = zip(_PLACE.findall(pattern), values, strict=True)
-    if not all(_VALUES[kind].fullmatch(value) for kind, value in kinds):
-        return None
-    given = iter(values)
-    return _PLACE.sub(lambda _: next(given), pattern).split()
 
 
 def _prepare_folder(own: Path, repository: Repository) -> dict[str, str]:

@@ -23,8 +23,8 @@ from yester.files import read_text
 from yester.model import Project, replace
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
-_REMOTE = re.compile(r'^\s*\[remote\s+"(?P<name>[^"]*)"\]')
-_URL = re.compile(r"^\s*url\s*=\s*(?P<url>\S.*?)\s*$")
+_REMOTE = re.compile(r'^[ \t]*\[remote\s+"([^"]*)"\].*((?:\n(?!\s*\[).*)*)', re.M)
+_URL = re.compile(r"^\s*url\s*=\s*(\S.*?)\s*$", re.M)
 _SCP = re.compile(r"^(?:[^@/\s]+@)?(?P<host>[^:/\s]+):(?!//)(?P<path>.+)$")
 _SCHEME = re.compile(
     r"^[a-z][a-z0-9+.-]*://(?:[^@/]*@)?(?P<host>[^/:]+)(?::\d+)?/(?P<path>.+)$", re.I
@@ -228,21 +228,11 @@ def _common_project(common: Path, root: Path) -> Project:
 
 
 def _origin_url(config: Path) -> str:
-    try:
-        remotes = dict(reversed(list(_read_remotes(read_text(config)))))
-    except OSError:
-        return ""
-    return remotes.get("origin") or next(reversed(remotes.values()), "")
-
-
-def _read_remotes(text: str) -> Iterator[tuple[str, str]]:
-    current = None
-    for line in text.splitlines():
-        if line.lstrip().startswith("["):
-            match = _REMOTE.match(line)
-            current = match["name"] if match else None
-        elif current is not None and (match := _URL.match(line)):
-            yield current, match["url"]
+    """Of the remote "origin", else of the first one; a remote's first URL counts."""
+    sections = _REMOTE.findall(read_text(config))
+    urls = [(name, found[1]) for name, body in sections if (found := _URL.search(body))]
+    own = (url for name, url in urls if name == "origin")
+    return next(own, "") or next((url for _, url in urls), "")
 
 
 def normal_remote(url: str) -> str:

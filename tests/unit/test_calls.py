@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.readings import reading
 from tests.table import each
-from yester.agents.base import Result, complete_call
+from yester.agents.base import Result
 from yester.agents.claude_code import ClaudeCode
 from yester.cards.tools import call_title, replaced_texts, split_call
 from yester.fence import fence_text
@@ -39,7 +39,7 @@ def make(tmp_path_factory):
 
     def make(tool, fields, output=None, failed=False, status=None):
         item = ClaudeCode(reading(path)).make_call("toolu_0123456789", tool, fields)
-        return item if output is None else complete_call(item, Result(output, failed, status))
+        return item if output is None else Result(output, failed, status).complete_call(item)
 
     return make
 

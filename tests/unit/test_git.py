@@ -41,7 +41,6 @@ def repository(top: Path, head: str = "ref: refs/heads/main\n") -> Path:
         ("ref: refs/heads/main\n", {}, f"# pack-refs\n{ID} refs/heads/main\n", "main", ID),
         ("ref: refs/heads/main\n", {}, f"{ID} refs/heads/other-main\n", "main", ""),
         ("ref: refs/heads/main\n", {"main": ID}, f"{'b' * 40} refs/heads/main\n", "main", ID),
-        ("ref: refs/heads/main\n", {"main": "ref: refs/heads/real", "real": ID}, "", "main", ID),
         ("ref: refs/heads/main\n", {"main": "ref: refs/heads/main"}, "", "main", ""),
         ("ref: refs/heads/main\n", {"main": "-oops"}, "", "main", ""),
         ("ref: refs/heads/main\n", {}, "", "main", ""),

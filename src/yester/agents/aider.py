@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
-from yester.agents.base import Reading
-from yester.agents.sources import FileReader, Markdown, MarkdownState
+from yester.agents.base import Reading, State
+from yester.agents.sources import Markdown, make_reader
 from yester.agents.values import digest
-from yester.model import Item, ToolCall, replace
+from yester.model import Item, ToolCall
 
 HEADER = "# aider chat started at "
 
@@ -45,8 +44,7 @@ _ANSWER = re.compile(r"^(?:-{3,}\n)?► \*\*ANSWER\*\*\s*$", re.M)
 _THINKING = re.compile(r"\A(?:-{3,}\n)?► \*\*THINKING\*\*\s*$", re.M)
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryState(MarkdownState):
+class HistoryState(State):
     """The session the next block belongs to."""
 
     started: str = ""
@@ -68,7 +66,7 @@ class History(Markdown):
 
     def _begin_session(self) -> None:
         path, started = self.reading.path.absolute(), self.state.started
-        self.state = replace(self.state, session=f"aider:{digest(str(path))}:{started}")
+        self.state.session = f"aider:{digest(str(path))}:{started}"
         self.place_session(str(path.parent))
         self.epoch = _parse_start(started)
 
@@ -82,7 +80,7 @@ class History(Markdown):
     def _line_kind(self, text: str, ended: bool) -> str:
         if _STARTED.fullmatch(text.rstrip()):
             self.unfinished = False
-            self.state = replace(self.state, bare=None)
+            self.state.bare = None
             return "session"
         marked = "user" if text.startswith("####") else "aider" if text.startswith(">") else ""
         if self.unfinished and not (ended and marked == "user"):
@@ -92,7 +90,7 @@ class History(Markdown):
         if not marked:
             return "answer"
         if self.state.bare is None:
-            self.state = replace(self.state, bare=not ended)
+            self.state.bare = not ended
         if ended or self.state.bare:
             return marked
         # Output of several lines is marked on its first one and ended on its last.
@@ -110,7 +108,7 @@ class History(Markdown):
         if not text:
             return
         ref = f"{self.state.session}:{self.state.blocks}"
-        self.state = replace(self.state, blocks=self.state.blocks + 1)
+        self.state.blocks += 1
         if kind == "user":
             yield from self._read_prompt(ref, _strip_marks(lines, "####"))
         elif not self.state.prompts:
@@ -172,4 +170,4 @@ def _parse_start(started: str) -> int:
         return 0
 
 
-READER = FileReader(History)
+READER = make_reader(History)

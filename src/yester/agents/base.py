@@ -7,10 +7,8 @@ can commit at any item and resume there, and never stops for a bad record.
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -41,15 +39,15 @@ from yester.tables import load_table
 
 _PROBLEMS_KEPT = 20
 
+S = TypeVar("S")
 
-@dataclass(frozen=True, slots=True)
-class Options:
+
+class Options(msgspec.Struct, frozen=True):
     thinking: bool = True
     subagents: bool = True
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(msgspec.Struct):
     """How far one pass over one transcript is, and what it met besides items.
 
     `offset`, `line` and `state` name a place from which reading on yields everything not yet
@@ -63,10 +61,24 @@ class Reading:
     line: int = 0
     state: Any = None  # the reader's own; a mapping when it comes back from the store
     messages: int = 0
-    skipped: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = msgspec.field(default_factory=Counter)
     excluded: bool = False  # something was left out because of its folder
-    problems: list[str] = field(default_factory=list)
-    sessions: dict[str, Session] = field(default_factory=dict)  # those met so far, by key
+    problems: list[str] = []
+    sessions: dict[str, Session] = {}  # those met so far, by key
+
+    def load_state(self, kind: type[S]) -> S:
+        """What the reader remembered; what another version has stored begins empty."""
+        if isinstance(self.state, kind):
+            return self.state
+        try:
+            return msgspec.convert(dict(self.state or {}), kind)
+        except (msgspec.ValidationError, TypeError, ValueError):
+            return kind()
+
+    @property
+    def written(self) -> int:
+        """When the transcript was changed last, in milliseconds."""
+        return stamp_transcript(self.path)[1] // 1_000_000
 
     def keeps(self, item: Item) -> bool:
         """Is it to be kept? What is not is counted."""
@@ -101,36 +113,26 @@ class Reading:
         return found
 
 
-class Reader(ABC):
+class Reader(NamedTuple):
     """What an agent's module knows of its transcripts; kept there as `READER`."""
 
-    @abstractmethod
-    def is_transcript(self, path: Path) -> bool:
-        """Is this file one of the agent's?"""
+    is_transcript: Callable[[Path], bool]  # is this file one of the agent's?
+    parse_items: Callable[[Reading], Iterator[Item]]  # all that it holds
+    # those to be read of what lies in one of the agent's folders
+    select_transcripts: Callable[[list[Path]], Iterable[Path]] = list
 
-    @abstractmethod
-    def parse_items(self, reading: Reading) -> Iterator[Item | None]:
-        """All that the transcript holds; None: nothing yet, let others have a turn."""
-
-    def read_items(self, reading: Reading) -> Iterator[Item | None]:
-        """What of it is to be kept."""
-        return (item for item in self.parse_items(reading) if item is None or reading.keeps(item))
-
-    def select_transcripts(self, found: list[Path]) -> Iterable[Path]:
-        """Those to be read of what lies in one of the agent's folders."""
-        return found
-
-    def stamp_transcript(self, path: Path) -> tuple[int, int]:
-        """(size, mtime in ns) of what changes whenever there is something new to read.
-
-        A database's write-ahead log changes before the database.
-        """
-        return stamp_files(path, path.with_name(f"{path.name}-wal"))
+    def read_items(self, reading: Reading) -> Iterator[Item]:
+        """What of a transcript is to be kept."""
+        return filter(reading.keeps, self.parse_items(reading))
 
 
-def stamp_files(path: Path, *beside: Path) -> tuple[int, int]:
-    """(size, mtime in ns) of a file together with those of the others that are there."""
-    stats = [path.stat(), *(one.stat() for one in beside if one.exists())]
+def stamp_transcript(path: Path) -> tuple[int, int]:
+    """(size, mtime in ns) of what changes whenever there is something new to read.
+
+    A database's write-ahead log changes before the database.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    stats = [path.stat(), *([log.stat()] if log.exists() else [])]
     return sum(one.st_size for one in stats), max(one.st_mtime_ns for one in stats)
 
 
@@ -197,8 +199,7 @@ _LONGEST_OPTION, _OPTIONS_KEPT = 200, 20  # characters, number
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(msgspec.Struct):
     """What must be known to go on reading in the middle of a file."""
 
     session: str = ""
@@ -210,19 +211,7 @@ class State:
     title: str = ""
     prompts: int = 0
     turn: str = ""  # the client's id of the prompt that is worked on
-
-
-S = TypeVar("S")
-
-
-def load_state(kind: type[S], stored: Any) -> S:
-    """What a reader remembered; what another version has stored begins empty."""
-    if isinstance(stored, kind):
-        return stored
-    try:
-        return msgspec.convert(dict(stored or {}), kind)
-    except (msgspec.ValidationError, TypeError, ValueError):
-        return kind()
+    before: str = ""  # of a file that may be written anew: digest of what stands before the place
 
 
 class Conversation:
@@ -246,8 +235,8 @@ class Conversation:
         if isinstance(timestamp, str):
             self.timestamp = timestamp
             self.epoch = parse_time(timestamp) or self.epoch
-        if isinstance(branch, str) and branch and branch != self.state.branch:
-            self.state = replace(self.state, branch=branch)
+        if isinstance(branch, str) and branch:
+            self.state.branch = branch
         if isinstance(cwd, str) and cwd and not self.state.project:
             self.place_session(cwd)
         if self.epoch:
@@ -255,8 +244,8 @@ class Conversation:
 
     def place_session(self, cwd: str) -> None:
         project = self.reading.projects.by_folder(cwd)
-        root = files_root(project, cwd)
-        self.state = replace(self.state, cwd=cwd, project=project.key, root=root)
+        self.state.cwd, self.state.project = cwd, project.key
+        self.state.root = files_root(project, cwd)
 
     def register_session(self) -> None:
         """Register the session with its span and title, if its project is known."""
@@ -319,8 +308,8 @@ class Conversation:
     def count_prompt(self, text: str) -> None:
         """The first prompt names the session."""
         state = self.state
-        title = state.title or ("" if state.prompts else first_line(text))
-        self.state = replace(state, prompts=state.prompts + 1, title=title)
+        state.title = state.title or ("" if state.prompts else first_line(text))
+        state.prompts += 1
 
     def read_prompt(self, own: Any, text: str, new: bool) -> Iterator[Item]:
         """A prompt of a conversation that is read again when it grows: an earlier one counts."""
@@ -403,7 +392,7 @@ class Conversation:
 
     def make_answered_call(self, ref: str, key: Any, tool: str, given: Any, result: Result) -> Item:
         """A call and what came of it, where both stand together."""
-        return complete_call(self.make_call(self.call_ref(key) or ref, tool, given), result)
+        return result.complete_call(self.make_call(self.call_ref(key) or ref, tool, given))
 
     def call_ref(self, key: Any) -> str:
         """A call's own id where that is one: some providers number calls in each session."""
@@ -420,24 +409,27 @@ class Result(NamedTuple):
     status: Any = None
     changed: tuple[str, ...] = ()  # files
 
+    @property
+    def text(self) -> str:
+        return nested_text(self.content)
 
-def complete_call(item: Item, result: Result) -> Item:
-    """A tool call with its result."""
-    output, status = nested_text(result.content), exit_status(result.status)
-    body, given = join_output(item.body, output), trim_text(item.body)
-    call = item.call or ToolCall()
-    if given != item.body:
-        begin = len(item.body) - len(item.body.lstrip("\n"))
-        trimmed = ((0, begin, ""), (begin + len(given), len(item.body), ""))
-        call = call.move_to(move_spans(call.spans, trimmed))
-    place = (len(body) - len(trim_text(output)), len(body))
-    return replace(
-        item,
-        body=body,
-        call=replace(call, result=place, status=status),
-        tags=("error",) if result.failed or status else (),
-        files_modified=tuple(dict.fromkeys(item.files_modified + result.changed)),
-    )
+    def complete_call(self, item: Item) -> Item:
+        """A tool call together with this result."""
+        status = exit_status(self.status)
+        body, given = join_output(item.body, self.text), trim_text(item.body)
+        call = item.call or ToolCall()
+        if given != item.body:
+            begin = len(item.body) - len(item.body.lstrip("\n"))
+            trimmed = ((0, begin, ""), (begin + len(given), len(item.body), ""))
+            call = call.move_to(move_spans(call.spans, trimmed))
+        place = (len(body) - len(trim_text(self.text)), len(body))
+        return replace(
+            item,
+            body=body,
+            call=replace(call, result=place, status=status),
+            tags=("error",) if self.failed or status else (),
+            files_modified=tuple(dict.fromkeys(item.files_modified + self.changed)),
+        )
 
 
 def _read_options(given: Mapping[str, Any], shown: Iterable[str]) -> tuple[dict[str, str], bool]:

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Conversation, Reading, Result, State, strip_client_text, treat_text
 from yester.agents.descriptors import CLAUDE_CODE
-from yester.agents.sources import FileReader, Transcript
+from yester.agents.sources import Transcript, make_reader
 from yester.agents.values import (
     digest,
     join_fields,
+    list_blocks,
     load_object,
     nested_text,
     text_at,
@@ -36,7 +36,6 @@ _TASK_NUMBER = re.compile(r"#(\d+)")
 _NOT_TYPED = ("<", "{", "/")  # notices of the client and its commands, in the queue of prompts
 
 
-@dataclass(frozen=True, slots=True)
 class ClaudeCodeState(State):
     """What must be known of a Claude Code session to go on reading in the middle of it."""
 
@@ -60,8 +59,7 @@ class ClaudeCode(Transcript):
     def __init__(self, reading: Reading) -> None:
         super().__init__(reading)
         if own := _name_actor(reading.path):
-            self.state = replace(self.state, actor=own)
-            self.actor = own
+            self.state.actor = self.actor = own
 
     @staticmethod
     def is_own_record(record: dict[str, Any]) -> bool:
@@ -70,7 +68,7 @@ class ClaudeCode(Transcript):
         named = any(map(record.get, ("uuid", "operation", "message")))
         return bool(record.get("sessionId") and named) or record.get("type") in known
 
-    def read_items(self) -> Iterator[Item | None]:
+    def read_items(self) -> Iterator[Item]:
         yield from super().read_items()
         tasks = [{"subject": name, "status": status} for _, name, status in self.state.tasks]
         yield from self.make_todo(f"{self.state.todos}\n{todo_text(tasks)}")
@@ -78,9 +76,7 @@ class ClaudeCode(Transcript):
     def read_record(self, line: Line) -> Iterator[Item]:
         kind = line.get("type")
         if kind in ("user", "assistant"):
-            content = line["message"]["content"]
-            if isinstance(content, str):
-                content = [{"type": "text", "text": content}]
+            content = list_blocks(line["message"]["content"])
             self._place_line(line)
             if kind == "user":
                 yield from self._read_user_line(line, content)
@@ -90,7 +86,7 @@ class ClaudeCode(Transcript):
             yield from self._read_queue(line)
         elif kind == "custom-title" and (title := text_at(line, "customTitle")):
             if not self.actor:
-                self.state = replace(self.state, title=title)
+                self.state.title = title
                 self.register_session()
         elif kind == "attachment" and (prompt := _queued_prompt(line.get("attachment"))):
             self._place_line(line)
@@ -99,11 +95,8 @@ class ClaudeCode(Transcript):
             self.reading.skip(kind if isinstance(kind, str) and kind else "untyped")
 
     def _place_line(self, line: Line) -> None:
-        session, turn = text_at(line, "sessionId"), text_at(line, "promptId")
-        if session not in ("", self.state.session) or turn not in ("", self.state.turn):
-            self.state = replace(
-                self.state, session=session or self.state.session, turn=turn or self.state.turn
-            )
+        self.state.session = text_at(line, "sessionId") or self.state.session
+        self.state.turn = text_at(line, "promptId") or self.state.turn
         if not self.state.actor:
             self.actor = str(line.get("agentId") or "sub-agent") if line.get("isSidechain") else ""
         self.place_record(line.get("timestamp"), line.get("cwd"), line.get("gitBranch"))
@@ -113,15 +106,12 @@ class ClaudeCode(Transcript):
     def _read_user_line(self, line: Line, content: list[Any]) -> Iterator[Item]:
         texts = []
         for block in content:
-            kind = block.get("type") if isinstance(block, dict) else None
-            if kind == "tool_result":
+            if block.get("type") == "text":
+                texts.append(text_at(block, "text"))
+            elif block.get("type") == "tool_result":
                 yield from self.read_block("", block)
-            elif kind == "text" and isinstance(block.get("text"), str):
-                texts.append(block["text"])
-            elif isinstance(block, str):
-                texts.append(block)
             else:
-                self.reading.skip(f"{kind or 'unknown'} block")
+                self.reading.skip(f"{block.get('type') or 'unknown'} block")
         if plan := text_at(line, "planContent"):
             yield self.make_plan(plan)
         if not texts:
@@ -146,17 +136,17 @@ class ClaudeCode(Transcript):
         """
         queued = self.state.queued
         if line.get("operation") == "enqueue" and isinstance(content := line.get("content"), str):
-            self.state = replace(self.state, queued=(*queued, content)[-50:])
+            self.state.queued = (*queued, content)[-50:]
         elif line.get("operation") == "remove" and queued:
-            self.state = replace(self.state, queued=queued[1:])
+            self.state.queued = queued[1:]
             if not queued[0].lstrip().startswith(_NOT_TYPED):
                 self._place_line(line)
                 yield from self._make_queued_prompt(queued[0])
                 return
         elif line.get("operation") == "dequeue":
-            self.state = replace(self.state, queued=queued[1:])
+            self.state.queued = queued[1:]
         elif line.get("operation") == "popAll":
-            self.state = replace(self.state, queued=())
+            self.state.queued = ()
         self.reading.skip("queue-operation")
 
     def _make_queued_prompt(self, text: str) -> Iterator[Item]:
@@ -166,7 +156,7 @@ class ClaudeCode(Transcript):
         if not text or not self.state.project or mark in self.state.busy:
             self.reading.skip("queue-operation")
             return
-        self.state = replace(self.state, busy=(*self.state.busy, mark)[-50:])
+        self.state.busy = (*self.state.busy, mark)[-50:]
         yield self.make_prompt(f"{self.state.session}:queued:{mark}", text)
 
     # --- what the agent said and did ---------------------------------------------------------
@@ -183,9 +173,9 @@ class ClaudeCode(Transcript):
         self, key: Any, tool: str, given: Mapping[str, Any], ref: str = ""
     ) -> Iterator[Item]:
         if tool == "TodoWrite":
-            self.state = replace(self.state, todos=todo_text(given.get("todos")))
+            self.state.todos = todo_text(given.get("todos"))
         elif tool == "TaskUpdate":
-            self.state = replace(self.state, tasks=_update_tasks(self.state.tasks, given))
+            self.state.tasks = _update_tasks(self.state.tasks, given)
         elif tool == "ExitPlanMode" and (plan := text_at(given, "plan")):
             yield self.make_plan(plan)
         item = self.make_call(key if isinstance(key, str) else ref, tool, given)
@@ -196,10 +186,10 @@ class ClaudeCode(Transcript):
     def add_result(self, key: Any, result: Result) -> Iterator[Item]:
         call = self.waiting.get(key) if isinstance(key, str) else None
         tool = call.item.tool if call else ""
-        text = strip_client_text(self.agent, "result", nested_text(result.content), tool)
+        text = strip_client_text(self.agent, "result", result.text, tool)
         if call and tool == "TaskCreate" and (match := _TASK_NUMBER.search(text)):
             task = (match[1], call.item.title, "pending")
-            self.state = replace(self.state, tasks=(*self.state.tasks, task)[-200:])
+            self.state.tasks = (*self.state.tasks, task)[-200:]
         told = _EXIT.match(text) if result.failed else None
         status = int(told[1]) if told else None
         yield from super().add_result(key, Result(text, result.failed, status))
@@ -274,4 +264,4 @@ def _update_tasks(
     )
 
 
-READER = FileReader(ClaudeCode)
+READER = make_reader(ClaudeCode)

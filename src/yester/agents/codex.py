@@ -11,22 +11,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Result, State, complete_call, strip_client_text, treat_text
-from yester.agents.sources import FileReader, Transcript
+from yester.agents.base import Result, State, strip_client_text, treat_text
+from yester.agents.sources import Transcript, make_reader
 from yester.agents.values import (
     decode_json,
     dict_at,
     input_fields,
     join_output,
+    list_blocks,
     nested_text,
     text_at,
     value_at,
 )
-from yester.model import Item, replace
+from yester.model import Item
 
 RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 
@@ -46,7 +46,6 @@ _UUID_CHARS = 36
 _LAST_SAID = "\0said"  # key of the answer that may turn out to be a compaction's summary
 
 
-@dataclass(frozen=True, slots=True)
 class CodexState(State):
     copied: bool = False  # still in what a fork took over from another session
 
@@ -102,12 +101,9 @@ class Rollout(Transcript):
             kind = value_at(spawn, "agent_role", "agent_nickname") or spawned
             self.actor = f"{kind}:{own}" if isinstance(kind, str) else own
             root = root or spawn.get("parent_thread_id")
-        self.state = replace(
-            self.state,
-            session=root if spawned and isinstance(root, str) else own,
-            actor=self.actor,
-            copied=bool(meta.get("forked_from_id")) and not meta.get("history_base"),
-        )
+        self.state.session = root if spawned and isinstance(root, str) else own
+        self.state.actor = self.actor
+        self.state.copied = bool(meta.get("forked_from_id")) and not meta.get("history_base")
         branch = dict_at(meta, "git").get("branch")
         self.place_record(meta.get("timestamp"), meta.get("cwd"), branch)
 
@@ -117,7 +113,7 @@ class Rollout(Transcript):
         if self.state.copied and isinstance(turn, str):
             own = (self.actor or self.state.session).rsplit(":", 1)[-1]
             if turn > own or len(turn) != _UUID_CHARS:
-                self.state = replace(self.state, copied=False)
+                self.state.copied = False
 
     def _read_response(self, payload: Mapping[str, Any]) -> Iterator[Item]:
         kind = payload.get("type")
@@ -154,7 +150,8 @@ class Rollout(Transcript):
 
     def _read_user_message(self, payload: Mapping[str, Any]) -> Iterator[Item]:
         texts = []
-        for text in _user_texts(payload.get("content")):
+        # The client puts texts of its own beside the user's.
+        for text in map(str.strip, map(nested_text, list_blocks(payload.get("content")))):
             treatment = treat_text(self.agent, text)
             if treatment == "shell":
                 yield from self._read_shell(text)
@@ -173,7 +170,7 @@ class Rollout(Transcript):
         """A command the user ran in the client, with its output."""
         for command, output in _SHELL.findall(text):
             item = self.make_call(None, "shell_command", {"command": command}, origin="user")
-            yield complete_call(item, _read_output(output))
+            yield _read_output(output).complete_call(item)
 
     def _give_last_said(self) -> Iterator[Item]:
         if said := self.waiting.pop(_LAST_SAID, None):
@@ -205,14 +202,6 @@ class Rollout(Transcript):
         yield from self.read_call(value_at(payload, "call_id", "id"), tool, given)
 
 
-def _user_texts(content: Any) -> Iterator[str]:
-    """The texts of a user message one by one: the client puts its own beside the user's."""
-    for block in content if isinstance(content, list) else [{"text": content}]:
-        text = block.get("text") if isinstance(block, dict) else block
-        if isinstance(text, str) and text.strip():
-            yield text.strip()
-
-
 def _join_command(words: list[Any]) -> str:
     """`bash -lc SCRIPT` is the script."""
     texts = [word for word in words if isinstance(word, str)]
@@ -240,4 +229,4 @@ def _read_output(output: Any) -> Result:
     return Result(text, failed, status)
 
 
-READER = FileReader(Rollout)
+READER = make_reader(Rollout)

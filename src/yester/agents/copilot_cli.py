@@ -10,26 +10,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Result, State, strip_client_text
-from yester.agents.sources import FileReader, Transcript
-from yester.agents.values import dict_at, dicts_at, input_fields, nested_text, text_at
-from yester.files import read_text
+from yester.agents.sources import Transcript, make_reader
+from yester.agents.values import dict_at, dicts_at, input_fields, nested_text, text_at, value_at
 from yester.model import Item, replace
 
 _EXITED = re.compile(
     r"\n?<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?\d{1,10})>\s*\Z"
 )
-_CWD = re.compile(r"^cwd: (.+?)\s*$", re.M)
 _AGENTS_KEPT = 50
 
 Record = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
 class CopilotState(State):
     agents: tuple[tuple[str, str], ...] = ()  # (id of a sub-agent or of the call for it, its name)
 
@@ -53,8 +49,6 @@ class EventLog(Transcript):
         kind, data = record["type"], record["data"]
         if kind in ("session.start", "session.resume"):
             self._begin_session(data)
-        elif not self.state.project:
-            self.place_record(None, _read_workspace(self.reading.path))
         self.actor = self._name_actor(record.get("agentId") or data.get("parentToolCallId"))
         self.place_record(record.get("timestamp"))
         if kind.startswith("subagent."):
@@ -72,11 +66,9 @@ class EventLog(Transcript):
             yield from handler(record, data)
 
     def _begin_session(self, data: Record) -> None:
-        own, context = text_at(data, "sessionId"), dict_at(data, "context")
-        if own:
-            self.state = replace(self.state, session=own)
-        cwd = context.get("cwd") or context.get("gitRoot")
-        self.place_record(None, cwd or _read_workspace(self.reading.path), context.get("branch"))
+        context = dict_at(data, "context")
+        self.state.session = text_at(data, "sessionId") or self.state.session
+        self.place_record(None, value_at(context, "cwd", "gitRoot"), context.get("branch"))
 
     def _note_subagent(self, record: Record, data: Record) -> None:
         """Sub-agents get names: `explore:ID`."""
@@ -85,7 +77,7 @@ class EventLog(Transcript):
         for key in (own, data.get("toolCallId")):
             if isinstance(key, str) and name and key not in known:
                 known[key] = f"{name}:{own if isinstance(own, str) else key}"
-        self.state = replace(self.state, agents=tuple(known.items())[-_AGENTS_KEPT:])
+        self.state.agents = tuple(known.items())[-_AGENTS_KEPT:]
 
     def _name_actor(self, key: Any) -> str:
         return dict(self.state.agents).get(key, key) if isinstance(key, str) else ""
@@ -139,14 +131,4 @@ class EventLog(Transcript):
         yield from self.add_result(data.get("toolCallId"), result)
 
 
-def _read_workspace(path: Path) -> str:
-    """A session's folder, from the file beside its log: early versions wrote it nowhere else."""
-    try:
-        text = read_text(path.with_name("workspace.yaml"))
-    except OSError:
-        return ""
-    match = _CWD.search(text) if path.name == "events.jsonl" else None
-    return match[1] if match else ""
-
-
-READER = FileReader(EventLog)
+READER = make_reader(EventLog)

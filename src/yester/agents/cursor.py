@@ -23,31 +23,23 @@ its list of conversations and nothing else, where these do not say which folder 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from yester.agents.base import (
-    TODO_TOOLS,
-    Conversation,
-    Reader,
-    Reading,
-    Result,
-    State,
-    find_title,
-    load_state,
-)
+from msgspec import Struct
+
+from yester.agents.base import TODO_TOOLS, Conversation, Reader, Reading, Result, State, find_title
 from yester.agents.databases import (
     Database,
     DatabaseProblem,
+    Part,
     column_text,
     has_tables,
     is_database,
-    read_changed,
     read_database,
 )
 from yester.agents.sources import BadLine, Record, Transcript, first_records
@@ -58,6 +50,7 @@ from yester.agents.values import (
     dicts_at,
     input_fields,
     list_at,
+    list_blocks,
     load_object,
     nested_text,
     parse_time,
@@ -65,14 +58,14 @@ from yester.agents.values import (
     text_at,
     value_at,
 )
-from yester.model import Item, replace
+from yester.model import Item
 
 TRANSCRIPTS = "agent-transcripts"
 STORE = "store.db"
 TABLE = "cursorDiskKV"
 
 _USER = 1
-_YEAR_2000 = 946_684_800_000  # a start before it is a duration, to be taken from the end
+_YEAR_2000 = 946_684_800_000  # a start before it counts from the editor's own start
 
 _CHANGED = f"""
 SELECT CAST(id AS BLOB), max(row) FROM (
@@ -100,32 +93,32 @@ _HASH_BYTES = 32
 _MESSAGE, _WORKSPACE = 1, 9  # fields of a root
 
 
-class CursorReader(Reader):
-    def is_transcript(self, path: Path) -> bool:
-        """Nobody else has these tables, or lines of a role and a message and nothing besides."""
-        if is_database(path):
-            store = path.name == STORE and has_tables(path, "blobs", "meta")
-            return store or has_tables(path, TABLE)
-        seen = list(first_records(path))
-        return bool(seen) and all(map(Chat.is_own_record, seen))
-
-    def select_transcripts(self, found: list[Path]) -> Iterable[Path]:
-        """Without the transcripts of sessions that have a store: it holds more."""
-        stored = {path.parent.name for path in found if path.name == STORE}
-        return (path for path in found if path.suffix != ".jsonl" or path.stem not in stored)
-
-    def parse_items(self, reading: Reading) -> Iterator[Item | None]:
-        if not is_database(reading.path):
-            yield from _open_transcript(reading).read_items()
-        else:
-            yield from read_database(reading, _read_tables)
+def _is_transcript(path: Path) -> bool:
+    """Nobody else has these tables, or lines of a role and a message and nothing besides."""
+    if is_database(path):
+        own = [("blobs", "meta")] if path.name == STORE else []
+        return has_tables(path, (TABLE,), *own)
+    seen = list(first_records(path))
+    return bool(seen) and all(map(Chat.is_own_record, seen))
 
 
-def _read_tables(reading: Reading, database: Database) -> Iterator[Item | None]:
+def _select_transcripts(found: list[Path]) -> Iterator[Path]:
+    """Without the transcripts of sessions that have a store: it holds more."""
+    stored = {path.parent.name for path in found if path.name == STORE}
+    return (path for path in found if path.suffix != ".jsonl" or path.stem not in stored)
+
+
+def _read_items(reading: Reading) -> Iterator[Item]:
+    if not is_database(reading.path):
+        return _open_transcript(reading).read_items()
+    return read_database(reading, lambda database: _list_parts(reading, database))
+
+
+def _list_parts(reading: Reading, database: Database) -> Iterator[Part]:
     if database.table_columns(TABLE):
-        yield from read_changed(reading, _read_conversations(reading, database))
+        yield from _list_conversations(reading, database)
     else:
-        yield from Store(reading, database).read_items()
+        yield Part("messages", None, Store(reading, database).read_items())
 
 
 def _open_transcript(reading: Reading) -> Chat:
@@ -135,9 +128,9 @@ def _open_transcript(reading: Reading) -> Chat:
         above = next((one for one in path.parents if one.name == TRANSCRIPTS), path.parent)
         session = path.relative_to(above).parts[0].removesuffix(".jsonl")
         chat.actor = "" if path.stem == session else f"sub-agent:{path.stem}"
-        chat.state = replace(chat.state, session=session, actor=chat.actor)
+        chat.state.session, chat.state.actor = session, chat.actor
         chat.place_session(find_slug(above.parent.name))
-    chat.epoch = int(path.stat().st_mtime * 1000)  # until a prompt tells its time
+    chat.epoch = reading.written  # until a prompt tells its time
     return chat
 
 
@@ -150,7 +143,6 @@ def _dash_name(name: str) -> str:
     return _DASHED.sub("-", name).strip("-")
 
 
-@dataclass(frozen=True, slots=True)
 class ChatState(State):
     last: str = ""  # of a store: the blob before the place to read on from
 
@@ -177,15 +169,13 @@ class Chat(Transcript):
         failed = dict_at(options, "highLevelToolCallResult").get("isError") is True
         self.epoch = parse_time(record.get("timestamp")) or self.epoch
         ref = f"{self.state.session}:{self.blob or self.number}"
-        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        blocks = list_blocks(content)
         if role == "user":
-            texts = [block for block in blocks if text_at(block, "type") == "text"]
-            blocks = [block for block in blocks if text_at(block, "type") != "text"]
-            said = "\n".join(map(nested_text, texts))
+            said = "\n".join(nested_text(one) for one in blocks if one.get("type") == "text")
             yield from self._read_query(ref, said, options.get("isSummary") is True)
+            blocks = [one for one in blocks if one.get("type") != "text"]
         for at, block in enumerate(blocks):
-            if failed and isinstance(block, dict):
-                block["isError"] = True
+            block |= {"isError": True} if failed else {}
             yield from self.read_block(f"{ref}:{at}" if at else ref, block)
 
     def _read_query(self, ref: str, said: str, summary: bool) -> Iterator[Item]:
@@ -237,7 +227,7 @@ class Store(Chat):
         self.refs = [
             raw.hex() for field, raw in fields if field == _MESSAGE and len(raw) == _HASH_BYTES
         ]
-        state = load_state(ChatState, reading.state)
+        state = reading.load_state(ChatState)
         if not (0 < reading.line <= len(self.refs) and self.refs[reading.line - 1] == state.last):
             reading.line = 0
             state = _begin_state(reading, kept, beside)
@@ -245,11 +235,8 @@ class Store(Chat):
         if not state.project:
             folders = (uri_folder(raw) for field, raw in fields if field == _WORKSPACE)
             self.place_session(text_at(beside, "cwd") or next(folders, ""))
-        self.epoch = (
-            parse_time(beside.get("createdAtMs"))
-            or parse_time(kept.get("createdAt"))
-            or READER.stamp_transcript(reading.path)[1] // 1_000_000
-        )
+        began = parse_time(beside.get("createdAtMs")) or parse_time(kept.get("createdAt"))
+        self.epoch = began or reading.written
 
     def _select_blob(self, id_: str) -> bytes:
         asked = "SELECT CAST(data AS BLOB) FROM blobs WHERE id = ?"
@@ -266,7 +253,7 @@ class Store(Chat):
             yield 0, 0, at + 1, bad if record is None else record
 
     def keep_place(self, offset: int) -> None:
-        self.state = replace(self.state, last=self.refs[self.number - 1] if self.number else "")
+        self.state.last = self.refs[self.number - 1] if self.number else ""
         super().keep_place(offset)
 
 
@@ -323,20 +310,17 @@ def _read_varint(raw: bytes, at: int) -> tuple[int, int]:
 # --- the editor's database -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     row: int = 0  # what changed up to here has been read
 
 
-def _read_conversations(
-    reading: Reading, database: Database
-) -> Iterator[tuple[str, Progress, Iterator[Item]]]:
-    before = reading.state = load_state(Progress, reading.state)
+def _list_conversations(reading: Reading, database: Database) -> Iterator[Part]:
+    before = reading.state = reading.load_state(Progress)
     folders = cache(lambda: dict(_list_workspaces(reading.path)))
     for raw, row in database.select_rows(_CHANGED, before.row):
         id_ = column_text(raw)
-        talk = Composer(reading, database, id_, before.row, folders)
-        yield f"conversation {id_}", Progress(row), talk.read_items()
+        talk = Composer(reading, database, id_, before.row)
+        yield Part(f"conversation {id_}", Progress(row), talk.read_items(folders))
 
 
 class Composer(Conversation):
@@ -344,29 +328,18 @@ class Composer(Conversation):
 
     agent = "cursor"
 
-    def __init__(
-        self,
-        reading: Reading,
-        database: Database,
-        id_: str,
-        since: int,
-        folders: Callable[[], Mapping[str, str]],
-    ) -> None:
+    def __init__(self, reading: Reading, database: Database, id_: str, since: int) -> None:
         super().__init__(reading, State(session=id_))
-        self.id, self.database, self.since, self.folders = id_, database, since, folders
-        self.data: dict[str, Any] = {}
+        self.id, self.database, self.since = id_, database, since
 
-    def read_items(self) -> Iterator[Item]:
+    def read_items(self, folders: Callable[[], Mapping[str, str]]) -> Iterator[Item]:
         key = f"composerData:{self.id}"
         row = self.database.select_value(f"SELECT rowid FROM {TABLE} WHERE key = ?", key) or 0
-        self.data = self._select_object("conversation", key, row) or {}
-        self._begin_session()
-        if inline := dicts_at(self.data, "conversation"):  # early versions kept all in one row
-            for at, bubble in enumerate(inline):
-                ref = text_at(bubble, "bubbleId") or f"{self.id}:{at}"
-                yield from self._read_bubble(ref, bubble, True)
-            return
-        rows, speakers = self._select_bubbles(), self._list_bubbles()
+        data = self._select_object("conversation", key, row) or {}
+        self._begin_session(data, folders)
+        listed = dicts_at(data, "fullConversationHeadersOnly")  # in the order they are shown
+        speakers = {text_at(one, "bubbleId"): one.get("type") for one in listed}
+        rows = self._select_bubbles()
         if not rows:
             self.reading.skip("empty conversation")
         for ref in dict.fromkeys((*speakers, *rows)):  # some are not listed yet
@@ -378,23 +351,29 @@ class Composer(Conversation):
                     yield from self._read_bubble(ref, found, number > self.since)
         if row > self.since and rows:
             self.register_session()  # the title may be all that changed
-            yield from self._read_summary()
+            latest = dict_at(data, "latestConversationSummary")
+            summary = text_at(dict_at(latest, "summary"), "summary") or text_at(latest, "summary")
+            if summary:
+                yield self.make_summary(f"{self.id}:summary", summary)
 
     def _select_object(self, kind: str, key: str, row: int) -> dict[str, Any] | None:
         asked = f"SELECT CAST(value AS BLOB) FROM {TABLE} WHERE key = ?"
         value = self.database.select_value(asked, key)
         return self.reading.decode_cell(value, kind, key.rpartition(":")[2], row)
 
-    def _begin_session(self) -> None:
-        about = dict_at(self.data, "subagentInfo")
+    def _begin_session(
+        self, data: Mapping[str, Any], folders: Callable[[], Mapping[str, str]]
+    ) -> None:
+        about = dict_at(data, "subagentInfo")
         if about.get("parentComposerId"):
+            root = value_at(about, "rootParentConversationId", "parentComposerId")
             self.actor = f"{about.get('subagentTypeName') or 'sub-agent'}:{self.id}"
-        root = self.actor and value_at(about, "rootParentConversationId", "parentComposerId")
-        self.state = State(
-            session=str(root or self.id), actor=self.actor, title=find_title(self.data.get("name"))
-        )
-        self.place_session(_find_cwd(self.data) or self.folders().get(self.id, ""))
-        self.epoch = parse_time(value_at(self.data, "createdAt", "lastUpdatedAt"))
+            self.state.session, self.state.actor = str(root), self.actor
+        self.state.title = find_title(data.get("name"))
+        first = next(iter(list_at(data, "trackedGitRepos")), None)
+        folder = text_at(dict_at(data, "workspaceIdentifier", "uri"), "fsPath")
+        self.place_session(folder or text_at(first, "repoPath") or folders().get(self.id, ""))
+        self.epoch = parse_time(value_at(data, "createdAt", "lastUpdatedAt"))
 
     def _select_bubbles(self) -> dict[str, int]:
         """Bubble → its row, in the order they were written."""
@@ -405,13 +384,10 @@ class Composer(Conversation):
         )  # fmt: skip
         return {column_text(key)[len(prefix) :]: number for number, key in rows}
 
-    def _list_bubbles(self) -> dict[str, Any]:
-        """Bubble → who speaks, in the order they are shown."""
-        listed = dicts_at(self.data, "fullConversationHeadersOnly")
-        return {ref: one.get("type") for one in listed if (ref := text_at(one, "bubbleId"))}
-
     def _read_bubble(self, ref: str, bubble: dict[str, Any], new: bool) -> Iterator[Item]:
-        self.epoch = parse_time(bubble.get("createdAt")) or _bubble_time(bubble) or self.epoch
+        began = parse_time(dict_at(bubble, "timingInfo").get("clientStartTime"))
+        written = parse_time(bubble.get("createdAt")) or (began if began >= _YEAR_2000 else 0)
+        self.epoch = written or self.epoch
         said = text_at(bubble, "text", "rawText").strip()
         if bubble.get("type") == _USER:
             if said:
@@ -419,44 +395,26 @@ class Composer(Conversation):
             else:
                 self.reading.skip("empty")
         elif new:
-            call = self._find_call(ref, bubble)
-            thought = nested_text(bubble.get("thinking")).strip()
-            if thought:
+            call, thought = dict_at(bubble, "toolFormerData"), nested_text(bubble.get("thinking"))
+            if thought.strip():
                 yield self.make_message(f"{ref}:thinking", thought, "thinking")
-            if call:
-                yield from self._read_tool_bubble(f"{ref}:tool", call)
-            if said or not (thought or call):
+            if tool := text_at(call, "name"):
+                yield from self._read_tool_bubble(f"{ref}:tool", tool, call)
+            if said or not (thought.strip() or tool):
                 yield self.make_message(ref, said)
 
-    def _read_summary(self) -> Iterator[Item]:
-        latest = dict_at(self.data, "latestConversationSummary")
-        if summary := text_at(dict_at(latest, "summary"), "summary") or text_at(latest, "summary"):
-            yield self.make_summary(f"{self.id}:summary", summary)
-
-    def _find_call(self, ref: str, bubble: dict[str, Any]) -> dict[str, Any] | None:
-        """A bubble's tool call; before version 3 it stands beside the conversation."""
-        call = bubble.get("toolFormerData")
-        if not isinstance(call, dict):
-            maps = (
-                dict_at(one, "data").get("bubbleDataMap")
-                for one in dicts_at(self.data, "capabilities")
-            )
-            calls = (decode_json(one) if isinstance(one, str) else one for one in maps)
-            call = next(filter(None, (dict_at(one, ref) for one in calls)), {})
-        return call if isinstance(call.get("name"), str) else None
-
-    def _read_tool_bubble(self, ref: str, call: dict[str, Any]) -> Iterator[Item]:
+    def _read_tool_bubble(self, ref: str, tool: str, call: dict[str, Any]) -> Iterator[Item]:
         given = input_fields(value_at(call, "rawArgs", "params"))
         result, error = call.get("result"), nested_text(call.get("error"))
         found = decode_json(result) if isinstance(result, str) else result
-        if call["name"].lower() in TODO_TOOLS:
+        if tool.lower() in TODO_TOOLS:
             yield from self.make_todo(list_at(found, "finalTodos") or given.get("todos"))
         output = nested_text(found) or nested_text(result) or error
         key = next(iter(text_at(call, "toolCallId").split()), None)
         about = found if isinstance(found, dict) else {}
         status = about.get("exitCodeV2", about.get("exitCode"))
         result = Result(output, call.get("status") == "error" or bool(error), status)
-        yield self.make_answered_call(ref, key, call["name"], given, result)
+        yield self.make_answered_call(ref, key, tool, given, result)
 
 
 def _list_workspaces(path: Path) -> Iterator[tuple[str, str]]:
@@ -465,30 +423,13 @@ def _list_workspaces(path: Path) -> Iterator[tuple[str, str]]:
     storage = path.absolute().parent.parent / "workspaceStorage"
     for file in sorted(storage.glob("*/workspace.json"), reverse=True):
         folder = uri_folder(text_at(load_object(file), "folder"))
-        if not (folder and file.with_name("state.vscdb").exists()):
-            continue
         try:
             with Database(file.with_name("state.vscdb")) as database:
                 listed = database.select_value(_LISTED)
         except DatabaseProblem:
             continue
-        for one in dicts_at(decode_object(listed), "allComposers"):
+        for one in dicts_at(decode_object(listed), "allComposers") if folder else ():
             yield text_at(one, "composerId"), folder
-
-
-def _find_cwd(data: dict[str, Any]) -> str:
-    first = next(iter(list_at(data, "trackedGitRepos")), None)
-    folder = text_at(dict_at(data, "workspaceIdentifier", "uri"), "fsPath")
-    return folder or text_at(first, "repoPath")
-
-
-def _bubble_time(bubble: dict[str, Any]) -> int:
-    timing = dict_at(bubble, "timingInfo")
-    start = parse_time(timing.get("clientStartTime"))
-    if start >= _YEAR_2000:
-        return start
-    ends = (parse_time(timing.get(f"client{name}Time")) for name in ("RpcSend", "Settle", "End"))
-    return max(0, next(filter(None, ends), start) - start)
 
 
 def uri_folder(uri: Any) -> str:
@@ -499,4 +440,4 @@ def uri_folder(uri: Any) -> str:
     return unquote(uri.removeprefix("file://"))
 
 
-READER = CursorReader()
+READER = Reader(_is_transcript, _read_items, _select_transcripts)

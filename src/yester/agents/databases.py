@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from stat import S_ISREG
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -44,7 +43,6 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.missing: set[str] = set()  # columns that this version does not have
         self._columns: dict[str, frozenset[str]] = {}
         self._unused = False
         self._db = self._open()
@@ -56,9 +54,6 @@ class Database:
         self._db.close()
 
     def _open(self) -> apsw.Connection:
-        for end in ("", "-wal", "-shm", "-journal"):  # SQLite would wait for a pipe
-            if not _is_regular(_path_beside(self.path, end), missing=bool(end)):
-                raise DatabaseProblem(OSError("not a regular file"))
         # In write-ahead mode, as the header says; else reading leaves nothing behind anyway.
         self._unused = read_head(self.path, 19)[18:] == b"\2" and not _in_use(self.path)
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
@@ -112,53 +107,50 @@ class Database:
         return self._columns[table]
 
     def column_or_null(self, table: str, column: str) -> str:
-        if column == "rowid" or column in self.table_columns(table):
-            return column
-        self.missing.add(f"{table}.{column}")
-        return "NULL"
+        return column if column in {"rowid", *self.table_columns(table)} else "NULL"
+
+
+class Part(NamedTuple):
+    """A part of a database with something new in it, and what has been read when it is read."""
+
+    name: str
+    state: Any  # None: its items keep their place themselves
+    items: Iterator[Item]
 
 
 def read_database(
-    reading: Reading, read: Callable[[Reading, Database], Iterator[Item | None]]
-) -> Iterator[Item | None]:
-    """What `read` finds in the transcript, which is a database; as far as it can be read."""
-    try:
-        with Database(reading.path) as database:
-            yield from read(reading, database)
-            for column in sorted(database.missing):
-                reading.skip(f"no column {column}")
-    except DatabaseProblem as problem:
-        reading.report_bad(0, str(problem))
-
-
-def read_changed(
-    reading: Reading, changed: Iterable[tuple[str, Any, Iterator[Item]]]
+    reading: Reading, list_parts: Callable[[Database], Iterator[Part]]
 ) -> Iterator[Item]:
-    """The items of what has changed in a database: (name, state after it, items).
+    """The items of a transcript that is a database, as far as it can be read.
 
     A part that cannot be read costs only itself. If it is locked, the next run begins before it.
     """
     whole = True
-    for name, state, items in changed:
-        try:
-            yield from items
-        except DatabaseProblem as problem:
-            reading.report_bad(0, f"{name}: {problem}")
-            whole = whole and not problem.passing
-        if whole:
-            reading.state = state
+    try:
+        with Database(reading.path) as database:
+            for part in list_parts(database):
+                try:
+                    yield from part.items
+                except DatabaseProblem as problem:
+                    reading.report_bad(0, f"{part.name}: {problem}")
+                    whole = whole and not problem.passing
+                if whole and part.state is not None:
+                    reading.state = part.state
+    except DatabaseProblem as problem:
+        reading.report_bad(0, str(problem))
 
 
 def is_database(path: Path) -> bool:
     return read_head(path, len(_MAGIC)) == _MAGIC
 
 
-def has_tables(path: Path, *tables: str) -> bool:
+def has_tables(path: Path, *alternatives: tuple[str, ...]) -> bool:
+    """Is it a database with all the tables of one of these groups?"""
     if not is_database(path):
         return False
     try:
         with Database(path) as database:
-            return all(map(database.table_columns, tables))
+            return any(all(map(database.table_columns, tables)) for tables in alternatives)
     except DatabaseProblem:
         return False
 
@@ -173,20 +165,10 @@ def _decode_blob(value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def _path_beside(path: Path, suffix: str) -> Path:
-    return path.with_name(path.name + suffix)
-
-
-def _is_regular(path: Path, missing: bool) -> bool:
-    try:
-        return S_ISREG(path.stat().st_mode)
-    except OSError:
-        return missing
-
-
 def _in_use(path: Path) -> bool:
     """By a program that has it open, or left behind by one that was killed."""
+    shared, log = (path.with_name(path.name + end) for end in ("-shm", "-wal"))
     try:
-        return _path_beside(path, "-shm").exists() or _path_beside(path, "-wal").stat().st_size > 0
+        return shared.exists() or log.stat().st_size > 0
     except OSError:
         return False

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Reading, Result, State, complete_call, strip_client_text
-from yester.agents.sources import BadLine, FileReader, Record, Transcript, read_head
+from yester.agents.base import Reading, Result, State, strip_client_text
+from yester.agents.sources import BadLine, Record, Transcript, make_reader, read_head
 from yester.agents.values import (
     LONGEST_LINE,
     decode_object,
@@ -27,13 +26,14 @@ from yester.agents.values import (
     input_fields,
     join_output,
     list_at,
+    list_blocks,
     load_object,
     nested_text,
     text_at,
     to_text,
 )
-from yester.files import read_bytes, read_text
-from yester.model import Item, replace
+from yester.files import read_bytes
+from yester.model import Item
 
 _EXIT = re.compile(r"^Exit Code: (-?\d{1,10})\b", re.M)
 _DOCUMENT = re.compile(rb'\A\s*\{(?=.*?"sessionId"\s*:).*?"projectHash"\s*:', re.S)
@@ -41,7 +41,6 @@ _HASH_CHARS = 64  # of a folder name that is a hash, as early versions had
 _PROMPTS_KEPT = 50
 
 
-@dataclass(frozen=True, slots=True)
 class GeminiState(State):
     recent: tuple[str, ...] = ()  # ids of the last prompts: one that is written again is no new one
 
@@ -99,11 +98,11 @@ class Chat(Transcript):
         own, inner = head["sessionId"], self.reading.path.parent
         actor = own if head.get("kind") == "subagent" else ""
         nested = actor and inner.parent.name == "chats"  # in a folder named after its parent
-        self.state = replace(self.state, session=inner.name if nested else own, actor=actor)
-        self.actor = actor
+        self.state.session = inner.name if nested else own
+        self.state.actor = self.actor = actor
         cwd, name = _find_project(self.reading.path, head)
         if not cwd and name and not self.state.project:
-            self.state = replace(self.state, project=f"name:{name}")
+            self.state.project = f"name:{name}"
         self.place_record(head.get("startTime"), cwd)
         self.reading.skip("session head")
 
@@ -158,13 +157,13 @@ class Chat(Transcript):
             if self.state.recent not in ((), (own,)):
                 self.reading.skip("client's own text")  # it drives the sub-agent on
                 return
-            self.state = replace(self.state, recent=(own,))
+            self.state.recent = (own,)
             yield self.make_prompt(own, text)
         elif own in self.state.recent:
             later = len(self.state.recent) - self.state.recent.index(own) - 1
             yield self.make_prompt(own, text, self.state.prompts - later)
         else:
-            self.state = replace(self.state, recent=(*self.state.recent, own)[-_PROMPTS_KEPT:])
+            self.state.recent = (*self.state.recent, own)[-_PROMPTS_KEPT:]
             yield self.make_prompt(own, text)
 
     def _read_gemini_message(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:
@@ -190,21 +189,14 @@ class Chat(Transcript):
         status = int(codes[-1]) if codes else None  # the client's own word comes last
         output = strip_client_text(self.agent, "result", output, tool)
         result = Result(output, failed or call.get("status") == "error", status)
-        yield complete_call(item, result)
-
-
-def _list_parts(content: Any) -> list[dict[str, Any]]:
-    """The parts of a message or result that is a text, one part, or a list of either."""
-    parts = content if isinstance(content, list) else [content]
-    objects = ({"text": part} if isinstance(part, str) else part for part in parts if part)
-    return [part for part in objects if isinstance(part, dict)]
+        yield result.complete_call(item)
 
 
 def _message_text(content: Any, thought: bool = False) -> str:
     """What a message says, or the thoughts among its parts."""
     return "\n".join(
         part["text"]
-        for part in _list_parts(content)
+        for part in list_blocks(content)
         if isinstance(part.get("text"), str) and bool(part.get("thought")) == thought
     )
 
@@ -225,7 +217,7 @@ def _read_responses(result: Any) -> tuple[str, bool]:
     """(text, did it fail) of a call's result, which are parts for the model."""
     texts: list[str] = []
     failed = False
-    for part in _list_parts(result):
+    for part in list_blocks(result):
         answer = dict_at(part, "functionResponse").get("response")
         if isinstance(answer, dict):
             failed = failed or bool(answer.get("error"))
@@ -244,11 +236,7 @@ def _find_project(path: Path, head: Mapping[str, Any]) -> tuple[str, str]:
     if chats is None:
         return given, ""
     home, slug = chats.parent.parent.parent, chats.parent.name
-    try:
-        root = read_text(chats.parent / ".project_root").strip()
-    except (OSError, ValueError):
-        root = ""
-    root = root or _find_listed(home / "projects.json", slug, head.get("projectHash")) or given
+    root = _find_listed(home / "projects.json", slug, head.get("projectHash")) or given
     return root, slug[:8] if len(slug) == _HASH_CHARS else slug
 
 
@@ -262,4 +250,4 @@ def _find_listed(path: Path, slug: str, project_hash: Any) -> str:
     return ""
 
 
-READER = FileReader(Chat)
+READER = make_reader(Chat)

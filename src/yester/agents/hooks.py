@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from yester.agents.base import Options, Reading
 from yester.agents.claude_code import ClaudeCode, ClaudeCodeState
@@ -31,8 +32,7 @@ _CLIENT_NAME = re.compile(r"[a-z][a-z0-9-]{1,30}")
 _MADE_UP = "hook"  # the ref of what only the transcript has an id for
 
 
-@dataclass(frozen=True, slots=True)
-class HookEvent:
+class HookEvent(Struct, frozen=True):
     """One payload, understood. `items` is what can be recalled of it."""
 
     name: str
@@ -52,8 +52,8 @@ class HookEvent:
     file: str = ""  # about to be read
     transcripts: tuple[Path, ...] = ()
     items: tuple[Item, ...] = ()
-    skipped: Mapping[str, int] = field(default_factory=dict)
-    hints: Mapping[str, str] = field(default_factory=dict)  # the envelope's
+    skipped: Mapping[str, int] = {}
+    hints: Mapping[str, str] = {}  # the envelope's
     id: str = ""  # the name of its file in the spool
 
 

@@ -1,52 +1,26 @@
-"""opencode's sessions, versions 0.x to 2.0: what was said and done, nothing else.
+"""opencode's sessions, versions 1 and 2: what was said and done, nothing else.
 
     1.x   opencode.db, tables session, message, part: a message's parts are rows of their own
     2.x   opencode.db, tables session_v2, session_message: parts stand inside their message
-    0.x   storage/session/PROJECT/ID.json, with storage/message/SESSION and storage/part/MESSAGE
 
-Confirmed by opencode's own schema and migration, version 2 by two other readers. A session with a
-parent is a sub-agent's and belongs to its root. Left out, and counted by reason: what the client
-adds to a prompt by itself (synthetic, ignored), steps, snapshots, patches and everything else it
-writes for itself. A database is read while opencode runs and never written.
+Confirmed by opencode's own schema, version 2 by two other readers. What version 0 kept in files,
+opencode itself has moved into its database. A session with a parent is a sub-agent's and belongs to
+its root. Left out, and counted by reason: what the client adds to a prompt by itself (synthetic,
+ignored), steps, snapshots, patches and everything else it writes for itself. The database is read
+while opencode runs and never written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from yester.agents.base import (
-    Conversation,
-    Reader,
-    Reading,
-    Result,
-    State,
-    find_title,
-    load_state,
-    stamp_files,
-)
-from yester.agents.databases import (
-    Database,
-    column_text,
-    has_tables,
-    is_database,
-    read_changed,
-    read_database,
-)
-from yester.agents.values import (
-    LONGEST_LINE,
-    decode_json,
-    dict_at,
-    list_at,
-    load_object,
-    nested_text,
-    parse_time,
-    text_at,
-    value_at,
-)
-from yester.files import read_bytes
+from msgspec import Struct
+
+from yester.agents.base import Conversation, Reader, Reading, Result, State, find_title
+from yester.agents.databases import Database, Part, column_text, has_tables, read_database
+from yester.agents.values import dict_at, list_at, nested_text, parse_time, text_at, value_at
 from yester.model import Item, replace
 
 FIRST = ("session", "message", "part")
@@ -56,33 +30,28 @@ SECOND = ("session_v2", "session_message")
 _OVERLAP_MS = 60_000
 _DEEPEST = 20  # sub-agents of sub-agents
 
-Parts = Iterator[tuple[str, dict[str, Any]]]
 
-
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """What has been read: everything stamped before `since`, and every message up to a row."""
 
     since: int = 0
-    rows: dict[str, int] = field(default_factory=dict)  # by table
+    rows: dict[str, int] = {}  # by table
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSession:
+class StoredSession(NamedTuple):
     """A session as it is kept."""
 
     id: str
-    parent: str = ""
-    directory: str = ""
-    title: str = ""
-    agent: str = ""
-    table: str = ""  # of its messages
-    changed: int = 0
-    row: int = 0  # of its last message
+    parent: str
+    directory: str
+    title: str
+    agent: str
+    messages: str  # their table
+    changed: int
+    row: int  # of its last message
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     id: str
     epoch: int
     new: bool  # changed since the last run; an earlier one is there to be counted
@@ -90,158 +59,75 @@ class Message:
     info: dict[str, Any]
 
 
-class DatabaseStore:
-    """A database. Rows are rewritten in place: what is new is told by their stamps."""
+def _is_transcript(path: Path) -> bool:
+    return has_tables(path, FIRST, SECOND)
+
+
+def _read_items(reading: Reading) -> Iterator[Item]:
+    return read_database(reading, lambda database: Sessions(reading, database).list_changed())
+
+
+class Sessions:
+    """A database's. Rows are rewritten in place: what is new is told by their stamps."""
 
     def __init__(self, reading: Reading, database: Database) -> None:
         self.reading = reading
         self.database = database
-        self.before = load_state(Progress, reading.state)
+        self.before = reading.state = reading.load_state(Progress)
         self.since = max(self.before.since - _OVERLAP_MS, 0)
         # No row can be newer than the file: a wrong clock must not hide what comes later.
-        self.latest = READER.stamp_transcript(reading.path)[1] // 1_000_000
+        self.latest = reading.written
         self.rows: dict[str, int] = {}
 
-    def list_sessions(self) -> dict[str, StoredSession]:
-        """All of them, in the order they changed."""
-        found: dict[str, StoredSession] = {}
-        for table, *messages in (FIRST, SECOND):
-            if all(map(self.database.table_columns, (table, *messages))):
-                found |= {one.id: one for one in self._select_sessions(table, *messages)}
-        if not self.rows:
-            self.reading.report_bad(
-                0, "no table of sessions; this version of opencode is not known"
-            )
-        return dict(sorted(found.items(), key=lambda pair: pair[1].changed))
+    def list_changed(self) -> Iterator[Part]:
+        """Those with something new, in the order they changed: up to there all is read."""
+        sessions = self._select_sessions()
+        reached = self.before
+        for session in sorted(sessions.values(), key=lambda one: one.changed):
+            if session.changed >= self.since or session.row > self.last_row(session):
+                reached = replace(reached, since=max(session.changed, reached.since))
+                talk = Talk(self, session, _find_root(session.id, sessions))
+                yield Part(f"session {session.id}", reached, talk.read_items())
+        yield Part("", replace(reached, rows=self.rows), iter(()))
 
-    def _select_sessions(self, table: str, messages: str, *parts: str) -> Iterator[StoredSession]:
-        stamped = [self._select_newest(name, "session_id") for name in (messages, *parts)]
-        self.rows[messages] = max((row for _, row in stamped[0].values()), default=0)
-        columns = ("id", "parent_id", "directory", "title", "agent", "time_updated")
-        for record in self.database.select_records(table, columns):
-            id_, parent, directory, title, agent = (text_at(record, name) for name in columns[:5])
-            newest = [one.get(id_, (0, 0)) for one in stamped]
-            changed = max(self._row_time(record["time_updated"]), *(time for time, _ in newest))
-            last = newest[0][1]
-            yield StoredSession(id_, parent, directory, title, agent, messages, changed, last)
+    def last_row(self, session: StoredSession) -> int:
+        """The last message that an earlier run can have seen."""
+        return self.before.rows.get(session.messages, 0)
 
-    def _select_newest(
+    def row_time(self, value: Any) -> int:
+        """When a row was stamped; one without a time counts as new."""
+        return min(parse_time(value), self.latest) or self.latest
+
+    def select_newest(
         self, table: str, by: str, rest: str = "", *values: str
     ) -> dict[str, tuple[int, int]]:
         """When the newest row of each session or message was stamped, and its last row."""
         stamp = self.database.column_or_null(table, "time_updated")
         asked = f"SELECT CAST({by} AS BLOB), max({stamp}), max(rowid) FROM {table} {rest}"
         rows = self.database.select_rows(f"{asked} GROUP BY {by}", *values)
-        return {column_text(key): (self._row_time(time), row) for key, time, row in rows}
+        return {column_text(key): (self.row_time(time), row) for key, time, row in rows}
 
-    def is_new(self, session: StoredSession) -> bool:
-        before = self.before.rows.get(session.table, 0)
-        return session.changed >= self.since or session.row > before
-
-    def read_messages(self, session: StoredSession) -> Iterator[Message]:
-        """In order: those that are new, and at least all of the user's."""
-        table, before = session.table, self.before.rows.get(session.table, 0)
-        of_session = ("WHERE session_id = ?", session.id)
-        first = table == FIRST[1]
-        parts = self._select_newest("part", "message_id", *of_session) if first else {}
-        own = () if first else ("type", "seq")
-        columns = ("rowid", "id", "time_created", "time_updated", *own)
-        for row in sorted(
-            self.database.select_records(table, columns, *of_session),
-            key=lambda row: (
-                *(parse_time(row.get(c)) for c in ("seq", "time_created")),
-                text_at(row, "id"),
-            ),
-        ):
-            id_, kind = text_at(row, "id"), text_at(row, "type")
-            stamp = max(self._row_time(row["time_updated"]), parts.get(id_, (0, 0))[0])
-            new = row["rowid"] > before or stamp >= self.since
-            if not new and kind not in ("", "user"):
-                continue
-            info = self._read_data(table, row["rowid"], id_)
-            if info is not None:
-                kind = kind or str(info.get("role") or "")
-                yield Message(id_, parse_time(row["time_created"]), new, kind, info)
-
-    def read_parts(self, message: Message) -> Parts:
-        if "role" not in message.info:
-            yield from _split_message(message)
-            return
-        of_message = ("WHERE message_id = ? ORDER BY id", message.id)
-        for row in self.database.select_records("part", ("rowid", "id"), *of_message):
-            part = self._read_data("part", row["rowid"], text_at(row, "id"))
-            if part is not None:
-                yield text_at(row, "id"), part
-
-    def _read_data(self, table: str, row: int, id_: str) -> dict[str, Any] | None:
-        asked = f"SELECT CAST(data AS BLOB) FROM {table} WHERE rowid = ?"
-        return self.reading.decode_cell(self.database.select_value(asked, row), table, id_, row)
-
-    def read_todos(self, session: StoredSession) -> Any:
-        if not {"session_id", "position"} <= self.database.table_columns("todo"):
-            return None
-        listed = ("WHERE session_id = ? ORDER BY position", session.id)
-        return self.database.select_records("todo", ("content", "status"), *listed)
-
-    def _row_time(self, value: Any) -> int:
-        """When a row was stamped; one without a time counts as new."""
-        return min(parse_time(value), self.latest) or self.latest
-
-
-class FileStore:
-    """The storage folder of early versions: a file for each session, message and part."""
-
-    def __init__(self, reading: Reading) -> None:
-        self.reading = reading
-        self.storage = reading.path.absolute().parents[2]
-
-    def list_sessions(self) -> dict[str, StoredSession]:
-        """The one of this file and those above it."""
+    def _select_sessions(self) -> dict[str, StoredSession]:
         found: dict[str, StoredSession] = {}
-        id_ = self.reading.path.stem
-        for _ in range(_DEEPEST):
-            info = load_object(self.reading.path.with_name(f"{id_}.json"))
-            if info is None or id_ in found:
-                break
-            parent = text_at(info, "parentID")
-            directory, title = text_at(info, "directory"), text_at(info, "title")
-            found[id_] = StoredSession(id_, parent, directory, title)
-            id_ = parent
+        for tables in (FIRST, SECOND):
+            if all(map(self.database.table_columns, tables)):
+                found |= {one.id: one for one in self._select_generation(*tables)}
+        if not self.rows:
+            self.reading.report_bad(
+                0, "no table of sessions; this version of opencode is not known"
+            )
         return found
 
-    def read_messages(self, session: StoredSession) -> Iterator[Message]:
-        for file, info in self._read_objects("message", session.id):
-            created = parse_time(dict_at(info, "time").get("created"))
-            yield Message(file, created, True, str(info.get("role") or ""), info)
-
-    def read_parts(self, message: Message) -> Parts:
-        yield from self._read_objects("part", message.id)
-
-    def read_todos(self, session: StoredSession) -> Any:
-        try:
-            return decode_json(
-                read_bytes(self.storage / "todo" / f"{session.id}.json", LONGEST_LINE)
-            )
-        except OSError:
-            return None
-
-    def _read_objects(self, kind: str, folder: str) -> Parts:
-        for file in sorted((self.storage / kind / folder).glob("*.json")):
-            found = load_object(file)
-            if found is None:
-                self.reading.report_bad(1, f"{kind} {file.stem} is not a JSON object")
-            else:
-                yield file.stem, found
-
-
-def _split_message(message: Message) -> Parts:
-    """The parts of a version 2 message, in the form version 1 keeps them."""
-    for at, part in enumerate(list_at(message.info, "content")):
-        yield f"{message.id}:{at}", part if isinstance(part, dict) else {}
-    if message.kind == "user":
-        yield message.id, {"type": "text", "text": message.info.get("text")}
-        for file in list_at(message.info, "files"):
-            yield message.id, {"type": "file", "filename": text_at(file, "name")}
+    def _select_generation(self, table: str, messages: str, *parts: str) -> Iterator[StoredSession]:
+        stamped = [self.select_newest(name, "session_id") for name in (messages, *parts)]
+        self.rows[messages] = max((row for _, row in stamped[0].values()), default=0)
+        texts = ("id", "parent_id", "directory", "title", "agent")
+        for record in self.database.select_records(table, (*texts, "time_updated")):
+            id_, parent, directory, title, agent = (text_at(record, name) for name in texts)
+            newest = [one.get(id_, (0, 0)) for one in stamped]
+            changed = max(self.row_time(record["time_updated"]), *(time for time, _ in newest))
+            last = newest[0][1]
+            yield StoredSession(id_, parent, directory, title, agent, messages, changed, last)
 
 
 def _find_root(id_: str, sessions: dict[str, StoredSession]) -> str:
@@ -253,74 +139,23 @@ def _find_root(id_: str, sessions: dict[str, StoredSession]) -> str:
     return id_
 
 
-class OpencodeReader(Reader):
-    def is_transcript(self, path: Path) -> bool:
-        if is_database(path):
-            return has_tables(path, *FIRST) or has_tables(path, *SECOND)
-        in_storage = path.suffix == ".json" and path.parent.parent.name == "session"
-        return in_storage and (load_object(path) or {}).get("id") == path.stem
-
-    def stamp_transcript(self, path: Path) -> tuple[int, int]:
-        if path.suffix != ".json":
-            return super().stamp_transcript(path)
-        storage = path.absolute().parents[2]
-        messages = list((storage / "message" / path.stem).glob("*.json"))
-        return stamp_files(path, *messages, *(storage / "part" / one.stem for one in messages))
-
-    def parse_items(self, reading: Reading) -> Iterator[Item | None]:
-        if reading.path.suffix == ".json":
-            yield from _read_file(reading)
-        else:
-            yield from read_database(reading, _read_sessions)
-
-
-def _read_file(reading: Reading) -> Iterator[Item]:
-    storage = FileStore(reading)
-    sessions = storage.list_sessions()
-    session = sessions.get(reading.path.stem)
-    if session is None:
-        reading.report_bad(1, "not a JSON object")
-    else:
-        root = _find_root(session.id, sessions)
-        yield from _Session(reading, session, root, storage).read_items()
-
-
-def _read_sessions(reading: Reading, database: Database) -> Iterator[Item]:
-    """The sessions with something new, in the order they changed: up to there all is read."""
-    tables = DatabaseStore(reading, database)
-    before = reading.state = tables.before
-    sessions = tables.list_sessions()
-    changed = [
-        (
-            f"session {session.id}",
-            replace(before, since=max(session.changed, before.since)),
-            _Session(reading, session, _find_root(session.id, sessions), tables).read_items(),
-        )
-        for session in sessions.values()
-        if tables.is_new(session)
-    ]
-    whole = ("", replace(changed[-1][1] if changed else before, rows=tables.rows), iter(()))
-    yield from read_changed(reading, [*changed, whole])
-
-
-class _Session(Conversation):
-    """One session's messages as items, wherever they are kept."""
+class Talk(Conversation):
+    """One session's messages as items."""
 
     agent = "opencode"
 
-    def __init__(
-        self, reading: Reading, session: StoredSession, root: str, store: DatabaseStore | FileStore
-    ) -> None:
+    def __init__(self, sessions: Sessions, session: StoredSession, root: str) -> None:
         actor = "" if root == session.id else f"{session.agent or 'sub-agent'}:{session.id}"
         state = State(session=root, actor=actor, title=find_title(session.title))
-        super().__init__(reading, state)
+        super().__init__(sessions.reading, state)
         self.place_session(session.directory)
         self.session = session
-        self.store = store
+        self.sessions = sessions
+        self.database = sessions.database
 
     def read_items(self) -> Iterator[Item]:
         message = None
-        for message in self.store.read_messages(self.session):
+        for message in self._select_messages():
             self.epoch = message.epoch or self.epoch
             if message.kind == "user":
                 yield from self._read_prompt(message)
@@ -328,12 +163,60 @@ class _Session(Conversation):
                 yield from self._read_other_message(message)
         if message:
             self.register_session()  # the title may be all that changed
-            yield from self.make_todo(self.store.read_todos(self.session))
+            yield from self.make_todo(self._select_todos())
+
+    # --- rows --------------------------------------------------------------------------------
+
+    def _select_messages(self) -> Iterator[Message]:
+        """In order: those that are new, and at least all of the user's."""
+        table, before = self.session.messages, self.sessions.last_row(self.session)
+        of_session = ("WHERE session_id = ?", self.session.id)
+        first = table == FIRST[1]
+        parts = self.sessions.select_newest("part", "message_id", *of_session) if first else {}
+        own = () if first else ("type", "seq")
+        columns = ("rowid", "id", "time_created", "time_updated", *own)
+        rows = self.database.select_records(table, columns, *of_session)
+        for row in sorted(rows, key=_message_place):
+            id_, kind = text_at(row, "id"), text_at(row, "type")
+            stamp = max(self.sessions.row_time(row["time_updated"]), parts.get(id_, (0, 0))[0])
+            new = row["rowid"] > before or stamp >= self.sessions.since
+            if not new and kind not in ("", "user"):
+                continue
+            if info := self._select_data(table, row["rowid"], id_):
+                kind = kind or str(info.get("role") or "")
+                yield Message(id_, parse_time(row["time_created"]), new, kind, info)
+
+    def _select_parts(self, message: Message) -> Iterator[tuple[str, dict[str, Any]]]:
+        """(id, part), all in the form version 1 keeps them."""
+        if "role" in message.info:
+            of_message = ("WHERE message_id = ? ORDER BY id", message.id)
+            for row in self.database.select_records("part", ("rowid", "id"), *of_message):
+                if part := self._select_data("part", row["rowid"], text_at(row, "id")):
+                    yield text_at(row, "id"), part
+            return
+        for at, part in enumerate(list_at(message.info, "content")):
+            yield f"{message.id}:{at}", part if isinstance(part, dict) else {}
+        if message.kind == "user":
+            yield message.id, {"type": "text", "text": message.info.get("text")}
+            for file in list_at(message.info, "files"):
+                yield message.id, {"type": "file", "filename": text_at(file, "name")}
+
+    def _select_data(self, table: str, row: int, id_: str) -> dict[str, Any] | None:
+        asked = f"SELECT CAST(data AS BLOB) FROM {table} WHERE rowid = ?"
+        return self.reading.decode_cell(self.database.select_value(asked, row), table, id_, row)
+
+    def _select_todos(self) -> Any:
+        if not {"session_id", "position"} <= self.database.table_columns("todo"):
+            return None
+        listed = ("WHERE session_id = ? ORDER BY position", self.session.id)
+        return self.database.select_records("todo", ("content", "status"), *listed)
+
+    # --- what was said and done --------------------------------------------------------------
 
     def _read_prompt(self, message: Message) -> Iterator[Item]:
         """What the user typed; an earlier prompt is only counted."""
         texts, named, left_out = [], [], []
-        for _, part in self.store.read_parts(message):
+        for _, part in self._select_parts(message):
             reason = _skip_reason(part)
             if reason == "file part" and (file := _attached_file(part)):
                 named.append(file)
@@ -349,7 +232,7 @@ class _Session(Conversation):
                 yield replace(prompt, files_read=self.file_paths(named))
 
     def _read_other_message(self, message: Message) -> Iterator[Item]:
-        info, parts = message.info, list(self.store.read_parts(message))
+        info, parts = message.info, list(self._select_parts(message))
         if info.get("summary") is True or message.kind == "compaction":
             texts = [nested_text(part) for _, part in parts if part.get("type") == "text"]
             body = "\n".join([*texts, nested_text(info.get("summary"))])
@@ -388,6 +271,10 @@ class _Session(Conversation):
         yield self.make_answered_call(ref, key, tool, state.get("input"), result)
 
 
+def _message_place(row: dict[str, Any]) -> tuple[int, int, str]:
+    return parse_time(row.get("seq")), parse_time(row["time_created"]), text_at(row, "id")
+
+
 def _skip_reason(part: dict[str, Any]) -> str:
     """Why a part is not something said, or nothing."""
     if part.get("type") != "text":
@@ -406,4 +293,4 @@ def _attached_file(part: dict[str, Any]) -> str:
     return text_at(source, "path") if isinstance(source, dict) else text_at(part, "filename")
 
 
-READER = OpencodeReader()
+READER = Reader(_is_transcript, _read_items)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from copy import copy
 from errno import EFBIG
 from functools import cache
 from hashlib import blake2b
@@ -17,31 +17,14 @@ from typing import Any, BinaryIO, ClassVar, NamedTuple, TypedDict
 
 import msgspec
 
-from yester.agents.base import (
-    TODO_TOOLS,
-    Conversation,
-    Reader,
-    Reading,
-    Result,
-    State,
-    complete_call,
-    load_state,
-)
-from yester.agents.values import (
-    LONGEST_LINE,
-    input_fields,
-    nested_text,
-    split_objects,
-    text_at,
-    value_at,
-)
+from yester.agents.base import TODO_TOOLS, Conversation, Reader, Reading, Result, State
+from yester.agents.values import LONGEST_LINE, input_fields, split_objects, text_at, value_at
 from yester.files import open_file
-from yester.model import Item, replace
+from yester.model import Item
 
 # --- JSON lines ----------------------------------------------------------------------------------
 
 ENDLESS = 4 * LONGEST_LINE  # bytes without a line end, after which the file is no transcript
-PIECE = 4 * 1024 * 1024  # of a line, between two pauses
 _FIRST_RECORDS = 20  # that tell whose file it is
 
 
@@ -51,9 +34,8 @@ class BadLine(NamedTuple):
     reason: str
 
 
-# (start, end, line number, record) of what a line holds. None: nothing yet, whoever has something
-# else to do can do it here.
-Record = tuple[int, int, int, dict[str, Any] | BadLine | None]
+# (start, end, line number, record) of what a line holds
+Record = tuple[int, int, int, dict[str, Any] | BadLine]
 
 
 @cache
@@ -76,12 +58,8 @@ def read_records(
     with open_file(path) as file:
         file.seek(offset)
         for raw, length in _read_lines(file, path):
-            if not length:
-                yield offset, offset, line, None
-                continue
             start, offset, line = offset, offset + length, line + 1
-            complete = raw.endswith(b"\n")
-            if length >= LONGEST_LINE + complete:
+            if length > len(raw):
                 yield start, offset, line, BadLine(f"longer than {LONGEST_LINE >> 20} MB")
                 continue
             if raw.isspace():
@@ -94,7 +72,7 @@ def read_records(
             found = split_objects(raw.decode("utf-8", "replace"))
             for value in found:
                 yield start, offset, line, value
-            if not found and not complete:
+            if not found and not raw.endswith(b"\n"):
                 return  # still being written
             if not found:
                 yield start, offset, line, BadLine("not JSON")
@@ -113,23 +91,17 @@ def first_records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _read_lines(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, int]]:
-    """Each line with its length; of one that is too long only the end. Length 0: a pause."""
-    parts: list[bytes] = []
+    """Each line with its length; of one that is too long only the end."""
     length = 0
-    while part := file.readline(PIECE):
-        length += len(part)
-        if length > LONGEST_LINE:
-            parts.clear()
-        parts.append(part)
-        if part.endswith(b"\n") or len(part) < PIECE:
-            yield b"".join(parts), length
-            parts, length = [], 0
-        elif length >= ENDLESS:
+    while raw := file.readline(LONGEST_LINE):
+        length += len(raw)
+        if length >= ENDLESS:
             raise OSError(EFBIG, f"no line end in {ENDLESS >> 20} MB", str(path))
-        else:
-            yield b"", 0
+        if raw.endswith(b"\n") or len(raw) < LONGEST_LINE:
+            yield raw, length
+            length = 0
     if length:
-        yield b"".join(parts), length
+        yield b"", length
 
 
 def read_head(path: Path, size: int) -> bytes:
@@ -169,9 +141,8 @@ class Transcript(Conversation, ABC):
         if isinstance(reading.state, Mapping) and reading.state.get("answered"):
             # An older version's place, between a call and its result: read it all again.
             reading.offset, reading.line, reading.state = 0, 0, None
-        state = state or load_state(self.state_type, reading.state)
-        if not state.session:
-            state = replace(state, session=self.name_session(reading.path))
+        state = state or reading.load_state(self.state_type)
+        state.session = state.session or self.name_session(reading.path)
         super().__init__(reading, state)
         self.waiting: dict[str, Waiting] = {}
 
@@ -201,13 +172,10 @@ class Transcript(Conversation, ABC):
         reading = self.reading
         return read_records(reading.path, reading.offset, reading.line, self.fields)
 
-    def read_items(self) -> Iterator[Item | None]:
+    def read_items(self) -> Iterator[Item]:
         end = self.reading.offset
         for start, stop, number, record in self.read_source():
             end = stop
-            if record is None:
-                yield None
-                continue
             if number != self.number:  # glued records share a line: it is read as a whole again
                 self.keep_place(start)
                 self.number = number
@@ -227,15 +195,11 @@ class Transcript(Conversation, ABC):
         """Behind the line that was read: here the next run goes on, unless something waits."""
         if not self.waiting:
             reading = self.reading
-            reading.offset, reading.line, reading.state = offset, self.number, self.state
+            reading.offset, reading.line, reading.state = offset, self.number, copy(self.state)
 
     def _give_up_waiting(self) -> Iterator[Item]:
-        behind = self.number - self.reading.line
-        if behind <= _PATIENCE_LINES:
-            return
         for key, call in list(self.waiting.items()):
-            # Where something waits all the time, the place must move nevertheless.
-            if self.number - call.line >= _PATIENCE_LINES or behind > 2 * _PATIENCE_LINES:
+            if self.number - call.line > _PATIENCE_LINES:
                 yield self.waiting.pop(key).item
 
     def read_block(self, ref: str, block: Any) -> Iterator[Item]:
@@ -278,12 +242,12 @@ class Transcript(Conversation, ABC):
         """The result of a call, with it if it is known."""
         call = self.waiting.pop(key, None) if isinstance(key, str) else None
         if call is None:
-            ref = f"{self.make_ref(key, nested_text(result.content))}:result"
+            ref = f"{self.make_ref(key, result.text)}:result"
             item = self.make_item(ref, "message", "tool", "", origin="tool")
-            yield complete_call(item, result)
+            yield result.complete_call(item)
         else:
             self.reading.messages += 1
-            yield complete_call(call.item, result)
+            yield result.complete_call(call.item)
 
 
 # --- Markdown ------------------------------------------------------------------------------------
@@ -294,11 +258,6 @@ _CHUNK = 1 << 20
 _LONGEST_BLOCK = 8 << 20  # characters
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownState(State):
-    before: str = ""  # digest of everything before the place to read on from
-
-
 class Markdown(Conversation, ABC):
     """One pass over one file: from where the last run ended, or from the start if it changed.
 
@@ -307,12 +266,11 @@ class Markdown(Conversation, ABC):
     kept.
     """
 
-    state_type: ClassVar[type[MarkdownState]]
-    state: MarkdownState
+    state_type: ClassVar[type[State]]
     begins: ClassVar[str]  # the first thing that such a file says
 
     def __init__(self, reading: Reading) -> None:
-        super().__init__(reading, load_state(self.state_type, reading.state))
+        super().__init__(reading, reading.load_state(self.state_type))
         self._passed = blake2b(digest_size=16)
         if reading.offset and not self._is_unchanged():
             reading.offset = reading.line = 0
@@ -341,9 +299,9 @@ class Markdown(Conversation, ABC):
                 if block:
                     yield from self.read_block(*block)
                 block, size = (kind or "", []), 0
-                self.state = replace(self.state, before=self._passed.hexdigest())
+                self.state.before = self._passed.hexdigest()
                 reading = self.reading
-                reading.offset, reading.line, reading.state = offset, number, self.state
+                reading.offset, reading.line, reading.state = offset, number, copy(self.state)
             size += len(text)
             if size > _LONGEST_BLOCK:
                 self.reading.skip("line of an endless block")
@@ -373,14 +331,6 @@ class Markdown(Conversation, ABC):
         return left == 0 and self._passed.hexdigest() == self.state.before
 
 
-class FileReader(Reader):
-    """Reads an agent whose transcripts are all of one kind."""
-
-    def __init__(self, kind: type[Transcript | Markdown]) -> None:
-        self.kind = kind
-
-    def is_transcript(self, path: Path) -> bool:
-        return self.kind.is_own_file(path)
-
-    def parse_items(self, reading: Reading) -> Iterator[Item | None]:
-        return self.kind(reading).read_items()
+def make_reader(kind: type[Transcript | Markdown]) -> Reader:
+    """The reader of an agent whose transcripts are all of one kind."""
+    return Reader(kind.is_own_file, lambda reading: kind(reading).read_items())

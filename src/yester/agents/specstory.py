@@ -13,13 +13,13 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from yester.agents.base import (
     BOOKKEEPING,
     TODO_TOOLS,
     TOOLS,
     Reading,
+    State,
     Tool,
     find_title,
     strip_client_text,
@@ -27,7 +27,7 @@ from yester.agents.base import (
 )
 from yester.agents.claude_code import read_user_text
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE
-from yester.agents.sources import FileReader, Markdown, MarkdownState
+from yester.agents.sources import Markdown, make_reader
 from yester.agents.values import find_shell_call, join_output, parse_time, trim_text
 from yester.model import Item, ToolCall, replace
 
@@ -76,8 +76,7 @@ _EXITED = re.compile(r"^(?:Error: )?(?:Exit code|Process exited with code) (\d{1
 _TO_COMPACT = "Your task is to create a detailed summary of the conversation so far"
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryState(MarkdownState):
+class HistoryState(State):
     """The session, and how many of its messages came before."""
 
     client: str = ""
@@ -123,15 +122,15 @@ class History(Markdown):
             self._read_preamble("\n".join(lines))
             return
         state = self.state
-        number, time = state.messages, header["time"] or state.time
-        session = state.session or self.reading.path.stem
-        self.state = replace(state, session=session, time=time, messages=number + 1)
+        state.time = header["time"] or state.time
+        state.session = state.session or self.reading.path.stem
         if not state.project:
             self.place_session(self.folder)
         self.client = CLIENTS.get(_KIND_OF_CLIENT.sub("", state.client), "")
         self.actor = "sub-agent" if header["side"] else ""
-        self.epoch = parse_time(time)
-        ref, body = f"{session}:{number}", "\n".join(lines[1:])
+        self.epoch = parse_time(state.time)
+        ref, body = f"{state.session}:{state.messages}", "\n".join(lines[1:])
+        state.messages += 1
         if named := _MESSAGE_ID.match(body):
             ref, body = named[1], body[named.end() :]
         if header["who"] == "User":
@@ -147,18 +146,16 @@ class History(Markdown):
 
     def _read_preamble(self, text: str) -> None:
         named, title = _SESSION.search(text), _TITLE.search(text)
-        self.state = replace(
-            self.state,
-            session=named["id"] if named else "",
-            client=named["client"].strip().lower() if named else "",
-            time=(named and named["time"]) or (title and title["time"]) or "",
-            title=find_title(title and title["title"]),
-        )
+        state = self.state
+        state.session = named["id"] if named else ""
+        state.client = named["client"].strip().lower() if named else ""
+        state.time = (named and named["time"]) or (title and title["time"]) or ""
+        state.title = find_title(title and title["title"])
 
     def _read_user_block(self, ref: str, text: str) -> Iterator[Item]:
         treatment = treat_text(CLAUDE_CODE.name, text)
         expands, now = self.state.expands, self.state.time if treatment == "command" else ""
-        self.state = replace(self.state, expands=now)
+        self.state.expands = now
         if not text:
             self.reading.skip("empty")
         elif not treatment and expands and expands == self.state.time:
@@ -244,4 +241,4 @@ def _strip_rules(text: str) -> str:
     return "\n".join(lines[said[0] : said[-1] + 1]) if said else ""
 
 
-READER = FileReader(History)
+READER = make_reader(History)

@@ -7,13 +7,13 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from yester.clock import parse_iso
 from yester.files import read_bytes
 from yester.model import ToolCall
 
@@ -88,6 +88,13 @@ def to_text(value: Any) -> str:
         return ""
 
 
+def list_blocks(content: Any) -> list[dict[str, Any]]:
+    """The blocks of a message or result that is a text, one block, or a list of either."""
+    parts = content if isinstance(content, list) else [content]
+    blocks = ({"type": "text", "text": part} if isinstance(part, str) else part for part in parts)
+    return [block for block in blocks if isinstance(block, dict)]
+
+
 def nested_text(content: Any, deep: int = 5) -> str:
     """The text of a message or result that is a text, a list of blocks, or one block."""
     if isinstance(content, str):
@@ -132,8 +139,7 @@ def todo_text(todos: Any) -> str:
     marks = {"completed": "x", "in_progress": ">"}
     lines = []
     for todo in todos if isinstance(todos, list) else ():
-        named = (text_at(todo, field) for field in ("content", "step", "description", "subject"))
-        if text := next(filter(None, named), ""):
+        if text := text_at(todo, "content", "step", "description", "subject"):
             lines.append(f"[{marks.get(str(todo.get('status')), ' ')}] {text}")
     return "\n".join(lines)
 
@@ -173,12 +179,7 @@ def digest(*parts: str) -> str:
 def parse_time(value: Any) -> int:
     """Milliseconds from a number of them or an ISO time; 0 where there is no telling."""
     if isinstance(value, str):
-        try:
-            moment = datetime.fromisoformat(value.strip())
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            return max(0, int(moment.timestamp() * 1000))
-        except (ValueError, OverflowError):
-            return 0
+        return parse_iso(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return 0
     return int(value) if 0 < value < 1 << 43 else 0  # beyond that lies the year 2248
