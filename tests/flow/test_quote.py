@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import yester
 from tests.unit.test_fence import TAG, hidden, texts
 from yester.clock import Calendar
+from yester.context.block import Here
 from yester.context.lines import index_row, item_line, quote_lines, quote_name, quote_text
-from yester.context.start import Here
 from yester.faces.cli.app import cli
 from yester.faces.mcp.calls import answer_call, open_for_tools
 from yester.faces.mcp.server import load_tools
