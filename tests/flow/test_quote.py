@@ -18,7 +18,7 @@ import yester
 from tests.unit.test_fence import TAG, hidden, texts
 from yester.clock import Calendar
 from yester.context.block import Here
-from yester.context.lines import index_row, item_line, quote_lines, quote_name, quote_text
+from yester.context.lines import item_line, quote_lines, quote_name, quote_text
 from yester.faces.cli.app import cli
 from yester.faces.mcp.calls import answer_call, open_for_tools
 from yester.faces.mcp.server import load_tools
@@ -177,7 +177,6 @@ def test_a_decision_reads_the_same_whether_its_words_could_be_an_order_or_not():
     calendar = Calendar(NOW * 1000, UTC)
     for text in ("Use UTC in the orders table", "Orders are kept in UTC"):
         item = Item("r", "observation", body=text, type="decision", epoch=NOW * 1000, id=5)
-        assert index_row(item, calendar) == f"#5 ◆ 20:26 “{text}”"
         assert item_line(item, calendar, text) == f"#5 decision, today: “{text}”"
 
 
