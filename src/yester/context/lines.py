@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from yester.clock import Calendar
-from yester.fence import neutralize_text, strip_fenced
 from yester.model import Hit, Item
-from yester.redact import redact
-from yester.text.sentences import shorten_text
+from yester.text.sentences import clean_text as clean_text
+from yester.text.sentences import one_line as one_line
 
 ESTIMATE_NOTE = (
     "Tokens are estimates (four characters each). They are no saving: nobody would have found all "
@@ -64,16 +63,6 @@ def item_sort(kind: str, type_: str = "") -> str:
 
 def item_icon(kind: str, type_: str = "") -> str:
     return ICONS.get(item_sort(kind, type_), "·")
-
-
-def clean_text(text: str) -> str:
-    """Without secrets, without what we injected ourselves, without anything that could harm."""
-    return neutralize_text(strip_fenced(redact(text)))
-
-
-def one_line(text: str, most: int) -> str:
-    """The beginning of a text on one line."""
-    return shorten_text(clean_text(text), most)
 
 
 def short_name(text: str) -> str:

@@ -25,12 +25,12 @@ from yester.llm.questions import (
     SECTIONS,
     TurnNotes,
     check_turn_notes,
-    clean_text,
     turn_prompt,
 )
 from yester.model import Item, Refinement, Session, replace
 from yester.store.contract import Store
 from yester.store.figures import spent_since
+from yester.text.sentences import clean_text
 
 LATELY = 86_400_000  # ms; older turns are not asked about unless somebody names their session
 CUT_SHORT = "cut short: it was asked, and nobody was there for the answer"
