@@ -45,7 +45,7 @@ from yester.context.talk import trivial
 from yester.fence import MOST_UNITS, count_units
 from yester.git import Signals
 from yester.memories.memory_md import is_curated_note
-from yester.model import CURATED, Filters, Item, Paging, Queue, Session, replace
+from yester.model import CURATED, Filters, Hit, Item, Paging, Queue, Session, replace
 from yester.recall.beginning import relevant_hits
 from yester.store.contract import Store
 from yester.store.figures import count_kinds
@@ -69,18 +69,19 @@ class _Line(NamedTuple):
 
     text: str
     item: int
-    told: tuple[int, ...] = ()
-    turn: tuple[str, int] | None = None
+    whole: Item | Hit | None = None
     score: float = 0.0
 
 
 @dataclass(slots=True)
 class _Block:
-    """The block being written, what it tells already, and for whom."""
+    """The block being written, what it tells already, and for whom; nothing of the session `own`,
+    which has it before its eyes."""
 
     store: Store
     page: Page
     here: Here
+    own: str = ""
     told: set[int] = field(default_factory=set)
     turns: set[tuple[str, int]] = field(default_factory=set)  # session, prompt
 
@@ -92,20 +93,20 @@ class _Block:
         for line in lines:
             if self.page.add_line(f"- {line.text}", line.item, reason, line.score, heading):
                 number += 1
-                self.told.update(line.told)
-                if line.turn is not None:
-                    self.turns.add(line.turn)
+                if line.whole is not None:
+                    self.told |= {line.item, line.whole.id}
+                    self.turns.add((line.whole.session, line.whole.prompt_number))
             if number == most:
                 return
 
     def dated_line(self, item: Item, text: str) -> str:
         return f"{item.id}: {quote_text(text)} ({self.here.calendar.day_label(item.epoch)})"
 
-    def is_told(self, item: Item) -> bool:
-        own = item.session and item.prompt_number and item.kind in ("summary", "observation")
-        return item.id in self.told or bool(
-            own and (item.session, item.prompt_number) in self.turns
-        )
+    def is_told(self, one: Item | Hit) -> bool:
+        if one.id in self.told or (self.own and one.session == self.own):
+            return True
+        of_turn = one.kind not in ("memory", "note") and one.session and one.prompt_number
+        return bool(of_turn) and (one.session, one.prompt_number) in self.turns
 
 
 def at_start(
@@ -136,20 +137,19 @@ def at_start(
         f'{_count_turns(kinds.get("prompt", 0))}More: `yester recall "words"`.',
         budget - estimate_tokens(rules.text), MOST_UNITS - count_units(rules.text),
     )  # fmt: skip
-    block = _Block(store, page, here)
-    own = "" if of_session else here.session
-    cards = [c for c in read_cards(store, project) if not (own and c.session == own)]
+    block = _Block(store, page, here, "" if of_session else here.session)
+    cards = [card for card in read_cards(store, project) if not block.is_told(card)]
     block.add_lines("Open", "open", _open_lines(block, cards), _OPEN)
     block.add_lines("Open", "open", _uncommitted_lines(block, cards))
     if of_session and here.session:
         _add_own(block, project, [c for c in cards if c.session == here.session])
     others = [card for card in cards if card.session != here.session]
     _add_last(block, project, others, exchange)
-    block.add_lines("Decided", "decided", _decided_lines(block, project, own), _DECIDED)
+    block.add_lines("Decided", "decided", _decided_lines(block, project), _DECIDED)
     failing = _failing_lines(store, project)
     block.add_lines("Does not work here", "fails here", failing, _FAILING)
-    _add_at_hand(block, own)
-    loose = [item for item in _loose(store, project, cards) if not (own and item.session == own)]
+    _add_at_hand(block)
+    loose = _loose(store, project, cards)
     _add_earlier(block, sorted((*cards, *loose), key=lambda one: -one.epoch))
     return join_contexts(rules, page.finish_page())
 
@@ -161,7 +161,7 @@ def for_agent(store: Store, here: Here, budget: int = 400) -> Context:
         "memory", "the work at hand", "", "One as a whole: `yester show 12`.",
         budget - estimate_tokens(rules.text), MOST_UNITS - count_units(rules.text),
     )  # fmt: skip
-    _add_at_hand(_Block(store, page, here), "")
+    _add_at_hand(_Block(store, page, here))
     return join_contexts(rules, page.finish_page())
 
 
@@ -210,13 +210,10 @@ def _open_lines(block: _Block, cards: Sequence[Item]) -> Iterator[_Line]:
     """Turns that failed or were broken off, as their cards; and what was said to be left undone."""
     for end in find_open_ends(cards, block.here.now):
         if end.whole:
-            yield _card_line(end.card, card_line(end.card, block.here.calendar, end.text))
+            line = card_line(end.card, block.here.calendar, end.text)
+            yield _Line(line, end.card.id, end.card)
         else:
             yield _Line(block.dated_line(end.card, one_line(end.text, _WHY)), end.card.id)
-
-
-def _card_line(card: Item, text: str) -> _Line:
-    return _Line(text, card.id, (card.id,), (card.session, card.prompt_number))
 
 
 def _uncommitted_lines(block: _Block, cards: Sequence[Item]) -> Iterator[_Line]:
@@ -283,7 +280,7 @@ def _add_cards(block: _Block, heading: str, reason: str, cards: Sequence[Item]) 
     best = sorted(new, key=lambda card: card_status(card) == "answered")[:_LAST]
     best.sort(key=lambda card: card.epoch)
     calendar = block.here.calendar
-    lines = (_card_line(card, card_line(card, calendar, dated=False)) for card in best)
+    lines = (_Line(card_line(card, calendar, dated=False), card.id, card) for card in best)
     block.add_lines(heading, reason, lines)
     return bool(telling)
 
@@ -291,9 +288,7 @@ def _add_cards(block: _Block, heading: str, reason: str, cards: Sequence[Item]) 
 def _add_words(block: _Block, session: Session, heading: str) -> None:
     """The last question of a session and how it was answered."""
     lines = (
-        _Line(
-            item_line(item, block.here.calendar, one_line(item.body, _WORDS)), item.id, (item.id,)
-        )
+        _Line(item_line(item, block.here.calendar, one_line(item.body, _WORDS)), item.id, item)
         for item in _last_words(block.store, session)
     )
     block.add_lines(heading, "last words", lines)
@@ -358,7 +353,7 @@ def _heading(block: _Block, session: Session | None, ended: int) -> str:
 # --- decided, at hand, earlier --------------------------------------------------------------------
 
 
-def _decided_lines(block: _Block, project: Filters, own: str) -> Iterator[_Line]:
+def _decided_lines(block: _Block, project: Filters) -> Iterator[_Line]:
     kept = block.store.select(
         replace(project, kinds=("memory",), types=_KEPT), Paging(2 * _DECIDED)
     )
@@ -366,11 +361,9 @@ def _decided_lines(block: _Block, project: Filters, own: str) -> Iterator[_Line]
         replace(project, kinds=("observation",), types=("decision",)), Paging(4 * _DECIDED)
     )
     for item in (*kept, *found):
-        if block.is_told(item) or (own and item.session == own):
-            continue
-        text = join_title(item.title, one_line(item.body, _WHY))
-        turn = (item.session, item.prompt_number) if item.session and item.prompt_number else None
-        yield _Line(block.dated_line(item, text), item.id, (item.id,), turn)
+        if not block.is_told(item):
+            text = join_title(item.title, one_line(item.body, _WHY))
+            yield _Line(block.dated_line(item, text), item.id, item)
 
 
 def _failing_lines(store: Store, project: Filters) -> Iterator[_Line]:
@@ -381,32 +374,29 @@ def _failing_lines(store: Store, project: Filters) -> Iterator[_Line]:
     for item in found:
         if item.ref.startswith("project:"):
             words = (one_line(text, TITLE) for text in (item.title, item.subtitle) if text)
-            yield _Line(f"{item.id}: {' '.join(map(quote_text, words))}", item.id, (item.id,))
+            yield _Line(f"{item.id}: {' '.join(map(quote_text, words))}", item.id, item)
 
 
-def _add_at_hand(block: _Block, own: str) -> None:
+def _add_at_hand(block: _Block) -> None:
     signals = block.here.signals
     if signals is not None:
         heading = f"About what you are changing{_signs(signals)}"
-        block.add_lines(heading, "at hand", _lines_at_hand(block, signals, own), _AT_HAND)
+        block.add_lines(heading, "at hand", _lines_at_hand(block, signals), _AT_HAND)
 
 
-def _lines_at_hand(block: _Block, signals: Signals, own: str) -> Iterator[_Line]:
+def _lines_at_hand(block: _Block, signals: Signals) -> Iterator[_Line]:
     here = block.here
     hits = relevant_hits(
         block.store, here.project.key, signals, here.now, 4 * _AT_HAND, here.weights,
         here.embedder, here.fates,
     )  # fmt: skip
     for hit in hits:
-        turn = (hit.session, hit.prompt_number)
-        if hit.id in block.told or (own and hit.session == own) or is_curated_note(hit.ref):
-            continue
-        if hit.kind not in ("memory", "note") and turn in block.turns:
+        if block.is_told(hit) or is_curated_note(hit.ref):
             continue
         if hit.kind == "prompt" and find_card(block.store, hit) is None:
             continue  # what came of it is not known
         id_, text = describe_hit(block.store, hit, here.calendar, _NOTE)
-        yield _Line(text, id_, (hit.id, id_), turn, hit.score)
+        yield _Line(text, id_, hit, hit.score)
 
 
 def _signs(signals: Signals) -> str:
@@ -432,12 +422,11 @@ def _add_earlier(block: _Block, cards: Sequence[Item]) -> None:
         if len(parts) == _EARLIER:
             break
         status = card_status(card)
-        if (card.session and card.session in sessions) or card.id in block.told:
+        if (card.session and card.session in sessions) or block.is_told(card):
             continue
         if card.kind == "summary" and card.subtitle and status not in ("done", "changed"):
             continue
-        if card.session:
-            sessions.add(card.session)
+        sessions.add(card.session)
         title = one_line(card.title or card.body, TITLE)
         parts.append((card, f"{card.id} {quote_text(title)}"))
     while parts:
