@@ -21,7 +21,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from yester.text.embed import load_wordpiece, open_session
+from yester.text.embed import load_wordpiece, model_input, open_session
 from yester.text.models import DEFAULT, PACKAGED, READER, missing_file
 from yester.text.prose import prose_sentences
 from yester.text.vectors import load_numpy
@@ -92,12 +92,7 @@ class Reader:
         if not sentences:
             return NO_TITLE
         names = ("start", "end", "left", "right", "length", "null")
-        tokens = self._np.array([turn.ids], self._np.int64)
-        given = {
-            "input_ids": tokens,
-            "attention_mask": self._np.ones_like(tokens),
-            "token_type_ids": self._np.array([turn.types], self._np.int64),
-        }
+        given = model_input(turn.ids, turn.types)
         output = dict(zip(names, self._session.run(list(names), given), strict=True))
         found = [self._best_stretch(sentence, output, most) for sentence in sentences]
         for score, words in sorted(found, key=lambda best: -best[0]):
