@@ -16,7 +16,6 @@ from tests.table import each
 from yester.text.models import DEFAULT, PACKAGED, READER, missing_file, verify_files
 from yester.text.reader import (
     LONGEST,
-    NO_TITLE,
     SHORTEST,
     TITLE_CHARACTERS,
     encode_turn,
@@ -101,14 +100,6 @@ def test_invented_turns_have_the_titles_of_the_reference(reader):
         (text, title) for text, (_, _, title) in zip(found, TURNS, strict=True) if text != title
     ]
     assert len(wrong) <= 1, wrong
-
-
-def test_a_title_fits_into_the_room_it_is_given_and_is_never_cut(reader):
-    request, closing, title = TURNS[3]
-    short = reader.find_title(request, closing, None, len(title) - 1).text
-    assert 0 < len(short) < len(title)
-    assert not short.endswith("…")
-    assert reader.find_title(request, closing, None, 4) == NO_TITLE
 
 
 words = st.sampled_from(

@@ -2,7 +2,7 @@
 For readers: what there is to read of it, and what that costs; one text and one estimate on every
 face, so that the same item never has two prices.
 
-Stored form, little endian, one block per field that has terms: field number (1 byte), number of
+Stored form, little endian as every machine that has our libraries, one block per field that has terms: field number (1 byte), number of
 distinct terms (4), number of terms (4), the terms' hashes (4 each), their counts (1 each, at most
 255). Hashes instead of words make it small and need no dictionary; among the few hundred terms of
 one item a 32-bit hash is as good as the word.
@@ -11,7 +11,6 @@ one item a 32-bit hash is as good as the word.
 from __future__ import annotations
 
 import struct
-import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -24,7 +23,6 @@ from yester.text.terms import term_hash, text_terms
 FIELDS = ("title", "subtitle", "body", "facts", "concepts", "files", "tool", "sections")
 _HEADER = struct.Struct("<BII")
 _MANY = 60  # bytes for each wanted term, up to which looking at all is cheaper than searching
-_SWAP = sys.byteorder == "big"
 
 
 def expand_item(item: Item) -> Document:
@@ -47,12 +45,9 @@ def expand_item(item: Item) -> Document:
         if not counts:
             continue
         length = counts.total()
-        hashes = array("I", map(term_hash, counts))
-        if _SWAP:
-            hashes.byteswap()
         vector += (
             _HEADER.pack(number, len(counts), length),
-            hashes.tobytes(),
+            array("I", map(term_hash, counts)).tobytes(),
             bytes(min(n, 255) for n in counts.values()) if length > 255 else bytes(counts.values()),
         )
         lengths.append((number, length))
@@ -89,7 +84,7 @@ class FieldTerms(Struct, frozen=True):
 def read_fields(vector: bytes) -> list[FieldTerms]:
     """The stored form back as terms per field."""
     return [
-        FieldTerms(number, length, _read_hashes(vector, begin, end), vector[end:stop])
+        FieldTerms(number, length, array("I", vector[begin:end]), vector[end:stop])
         for number, length, begin, end, stop in _walk_fields(vector)
     ]
 
@@ -103,13 +98,6 @@ def _walk_fields(vector: bytes) -> Iterator[tuple[int, int, int, int, int]]:
         end = begin + 4 * distinct
         at = end + distinct
         yield number, length, begin, end, at
-
-
-def _read_hashes(vector: bytes, begin: int, end: int) -> array[int]:
-    hashes = array("I", vector[begin:end])
-    if _SWAP:
-        hashes.byteswap()
-    return hashes
 
 
 def find_matches(

@@ -80,13 +80,9 @@ class Reader:
         self._session = open_session(weights)
 
     def find_title(
-        self,
-        request: str,
-        closing: str,
-        rejects: Callable[[str], object] | None = None,
-        most: int = TITLE_CHARACTERS,
+        self, request: str, closing: str, rejects: Callable[[str], object] | None = None
     ) -> Title:
-        """The best title of at most so many characters: it is never cut."""
+        """The best title that fits: it is never cut."""
         turn = encode_turn(self._pieces, request, closing)
         sentences = [words for words in turn.sentences if len(words) >= SHORTEST]
         if not sentences:
@@ -94,7 +90,7 @@ class Reader:
         names = ("start", "end", "left", "right", "length", "null")
         given = model_input(turn.ids, turn.types)
         output = dict(zip(names, self._session.run(list(names), given), strict=True))
-        found = [self._best_stretch(sentence, output, most) for sentence in sentences]
+        found = [self._best_stretch(sentence, output) for sentence in sentences]
         for score, words in sorted(found, key=lambda best: -best[0]):
             text = tidy_title(" ".join(word.text for word in words))
             if rejects is not None and rejects(text):
@@ -105,7 +101,7 @@ class Reader:
         return NO_TITLE
 
     def _best_stretch(
-        self, words: Sequence[Word], output: Mapping[str, Any], most: int
+        self, words: Sequence[Word], output: Mapping[str, Any]
     ) -> tuple[float, Sequence[Word]]:
         """The best of all stretches of a sentence that may be a title, and its score; minus
         infinity where none may."""
@@ -120,7 +116,7 @@ class Reader:
         lengths = places[None] - places[:, None] + 1
         ends = np.cumsum([len(word.text) + 1 for word in words])
         starts = np.concatenate(([0], ends[:-1]))
-        fits = ends[None] - starts[:, None] - 1 <= most
+        fits = ends[None] - starts[:, None] - 1 <= TITLE_CHARACTERS
         allowed = (lengths >= SHORTEST) & (lengths <= LONGEST) & fits
         scores += output["length"][np.where(allowed, lengths, 0)]
         scores = np.where(allowed, scores, -np.inf)
