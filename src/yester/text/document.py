@@ -2,10 +2,10 @@
 For readers: what there is to read of it, and what that costs; one text and one estimate on every
 face, so that the same item never has two prices.
 
-Stored form, little endian as every machine that has our libraries, one block per field that has terms: field number (1 byte), number of
-distinct terms (4), number of terms (4), the terms' hashes (4 each), their counts (1 each, at most
-255). Hashes instead of words make it small and need no dictionary; among the few hundred terms of
-one item a 32-bit hash is as good as the word.
+Stored form, little endian (as every machine is that our libraries run on), one block per field that
+has terms: field number (1 byte), number of distinct terms (4), number of terms (4), the terms'
+hashes (4 each), their counts (1 each, at most 255). Hashes instead of words make it small and need
+no dictionary; among the few hundred terms of one item a 32-bit hash is as good as the word.
 """
 
 from __future__ import annotations

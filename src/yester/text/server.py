@@ -166,16 +166,12 @@ def _hang_up(connected: socket.socket) -> None:
 
 
 def _read_body(response: http.client.HTTPResponse, until: float) -> bytes:
-    body = bytearray()
-    while block := response.read1(1 << 16):
-        body += block
-        if len(body) > _MOST_BYTES:
-            raise http.client.HTTPException("the answer is too long")
-        if time.monotonic() > until:
-            raise TimeoutError
-    if response.length:  # read1 does not notice by itself that the other end has hung up
-        raise http.client.HTTPException("the answer ends in the middle")
-    return bytes(body)
+    body = response.read(_MOST_BYTES)
+    if time.monotonic() > until:
+        raise TimeoutError
+    if response.length:  # read does not notice by itself that the other end has hung up
+        raise http.client.HTTPException("the answer is too long, or ends in the middle")
+    return body
 
 
 def _is_loopback(host: str) -> bool:
