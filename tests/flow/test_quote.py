@@ -142,11 +142,10 @@ def every_form(home: Path, desk: Path, *texts: str) -> Iterator[tuple[str, str]]
 
 def check_fence(form: str, text: str) -> list[str]:
     """One block, opened and closed by us, and nothing in it that could be another; its lines."""
-    fence = KINDS["memory"]
     assert text, form
     first, sentence, *lines, last = text.rstrip("\n").split("\n")
-    assert first.startswith(f"<{fence.tag}"), form
-    assert (sentence, last) == (fence.sentence, fence.closing_tag), form
+    assert first.startswith("<yester-memory"), form
+    assert (sentence, last) == (KINDS["memory"], "</yester-memory>"), form
     inner = "\n".join(lines)
     assert not TAG.search(inner), form
     assert not any(hidden(char) for char in inner), form

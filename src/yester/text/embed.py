@@ -177,7 +177,10 @@ def _try_opening(values: Mapping[str, Any], home: Path) -> tuple[Embedder | None
     if name not in NAMES:
         return None, f"the setting embedder is {name!r}, but must be one of {', '.join(NAMES)}"
     try:
-        return (_open_http(values) if name == "http" else _open_local(MODELS[name], home)), ""
+        if name == "http":
+            return _open_http(values), ""
+        wrong = missing_file(MODELS[name], home)
+        return (None, wrong) if wrong else (LocalEmbedder(MODELS[name], home), "")
     except (ModelError, ConfigError) as error:
         return None, str(error)
     except ImportError as error:
@@ -197,12 +200,6 @@ def _open_http(values: Mapping[str, Any]) -> Embedder:
     from yester.text.server import HttpEmbedder
 
     return HttpEmbedder(str(url), str(model), int(dims), str(values.get("embed.key") or ""))
-
-
-def _open_local(model: Model, home: Path) -> Embedder:
-    if wrong := missing_file(model, home):
-        raise ModelError(wrong)
-    return LocalEmbedder(model, home)
 
 
 # How good a place to cut is: between paragraphs, lines, sentences, words, within a word.
