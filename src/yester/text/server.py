@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import ipaddress
 import socket
 import threading
 import time
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from yester.text.embed import Vectors
 
 BUSY = (429, 503, 529)
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 _MOST_BYTES = 64 << 20
 _LONGEST_MESSAGE = 200  # characters of what a server says about a failure
 _EMBEDDED_AT_ONCE = 32
@@ -49,7 +49,7 @@ class Server:
             # A key in the address would be quoted here.
             shown = repr(url) if "@" not in url else "an address with a name or password in it"
             raise ConfigError(f"{section}.url is {shown}, but must be like https://host/v1")
-        self.here = _is_loopback(host)  # is it this machine?
+        self.here = host in _THIS_MACHINE
         if parts.scheme == "http" and not self.here:
             raise ConfigError(
                 f"{section}.url is {url!r}, but plain http goes to this machine only; use https"
@@ -172,15 +172,6 @@ def _read_body(response: http.client.HTTPResponse, until: float) -> bytes:
     if response.length:  # read does not notice by itself that the other end has hung up
         raise http.client.HTTPException("the answer is too long, or ends in the middle")
     return body
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class _EmbeddedText(msgspec.Struct):
