@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 import msgspec
 from msgspec import inspect
 
+from yester.cards.titles import CONCEPTS
 from yester.errors import Malformed
 from yester.fence import fence_text
 from yester.ingest.prepare import Shown, is_repeated
@@ -34,15 +35,6 @@ H = TypeVar("H", bound="Headed")
 
 # Characters that are sent of a turn (its beginning and its end), a hit, a question; paths.
 MOST_TURN, MOST_HIT, MOST_QUERY, MOST_FILES = 24_000, 2_500, 500, 60
-CONCEPTS = (
-    "how-it-works",
-    "why-it-exists",
-    "what-changed",
-    "problem-solution",
-    "gotcha",
-    "pattern",
-    "trade-off",
-)
 # The five headings of a digest, and how they are shown.
 HEADINGS: Mapping[str, str] = {
     "decisions": "Decisions and why",
