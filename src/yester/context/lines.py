@@ -56,13 +56,8 @@ def quote_lines(text: str) -> str:
     return "\n".join(f"> {one}" for one in text.split("\n"))
 
 
-def item_sort(kind: str, type_: str = "") -> str:
-    """What an item is called beside its sign: decision, bugfix, memory …"""
-    return type_ if kind == "observation" and type_ in ICONS else kind
-
-
 def item_icon(kind: str, type_: str = "") -> str:
-    return ICONS.get(item_sort(kind, type_), "·")
+    return ICONS.get(type_ if kind == "observation" and type_ in ICONS else kind, "·")
 
 
 def short_name(text: str) -> str:

@@ -39,7 +39,7 @@ def expand_item(item: Item) -> Document:
     )
     vector: list[bytes] = []
     lengths: list[tuple[int, int]] = []
-    fields: list[Counter[str]] = []
+    terms: dict[str, int] = {}
     for number, text in enumerate(texts):
         counts = Counter(text_terms(text)) if text else None
         if not counts:
@@ -51,25 +51,14 @@ def expand_item(item: Item) -> Document:
             bytes(min(n, 255) for n in counts.values()) if length > 255 else bytes(counts.values()),
         )
         lengths.append((number, length))
-        fields.append(counts)
-    return Document(_distinct_terms(fields), b"".join(vector), tuple(lengths))
+        terms.update(counts)
+    return Document(list(terms), b"".join(vector), tuple(lengths))
 
 
 def _telling_tags(item: Item) -> list[str]:
     """A tag that repeats the type would make all of a type answers to a question with its name."""
     own = item.type.replace("_", "-")
     return [tag for tag in item.tags if tag != own]
-
-
-def _distinct_terms(fields: list[Counter[str]]) -> list[str]:
-    """One long field and some short ones is the rule: build no set of the long one's terms."""
-    if not fields:
-        return []
-    longest = max(fields, key=len)
-    if len(fields) == 1:
-        return list(longest)
-    others = {term for counts in fields if counts is not longest for term in counts}
-    return [*longest, *(term for term in others if term not in longest)]
 
 
 class FieldTerms(Struct, frozen=True):
