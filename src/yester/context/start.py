@@ -58,7 +58,6 @@ _RULES = 400  # tokens of all rules together
 _WHY, _NOTE, _RULE, _WORDS = 200, 300, 240, 300  # characters
 _FILES = 2  # named in a line
 _UNCOMMITTED = 4  # files named
-_LATEST = 3  # sessions among which the last one is
 _TELLING = 12  # characters of last words that say something
 _FAILING = 2  # commands that do not work here
 _KEPT = ("decision", "constraint", "preference", "runbook", "tech_debt")
@@ -220,7 +219,7 @@ def _uncommitted_lines(block: _Block, cards: Sequence[Item]) -> Iterator[_Line]:
     """What the last session in which something was done has left uncommitted: git still says that
     its files are changed."""
     changed = block.here.signals.changed if block.here.signals is not None else ()
-    newest = _newest_work(block.store, cards) if changed else None
+    newest = next(filter(is_work, cards), None)
     files: dict[str, Item] = {}
     for card in cards:
         left = card_status(card) in ("done", "changed") and "committed" not in card.subtitle
@@ -245,7 +244,7 @@ def _add_own(block: _Block, project: Filters, cards: Sequence[Item]) -> None:
 
 
 def _add_last(block: _Block, project: Filters, cards: Sequence[Item], exchange: bool) -> None:
-    newest = _newest_work(block.store, cards)
+    newest = next(filter(is_work, cards), None)
     raw = _undistilled(block, project, newest)
     if raw is not None:
         _add_words(block, raw, _heading(block, raw, raw.ended))
@@ -256,21 +255,6 @@ def _add_last(block: _Block, project: Filters, cards: Sequence[Item], exchange: 
         _add_cards(block, heading, "last session", own)
         if exchange and session is not None:
             _add_words(block, session, heading)
-
-
-def _newest_work(store: Store, cards: Sequence[Item]) -> Item | None:
-    """The newest card of the session that ended last, of those in which something was done."""
-    work: dict[str, Item] = {}
-    for card in cards:
-        if is_work(card):
-            work.setdefault(card.session, card)
-    latest = list(work.values())[:_LATEST]  # they may have ended in another order
-    ends = {one.session: store.session(one.session, one.agent) for one in latest}
-    return max(
-        latest,
-        key=lambda one: found.ended if (found := ends[one.session]) else one.epoch,
-        default=None,
-    )
 
 
 def _add_cards(block: _Block, heading: str, reason: str, cards: Sequence[Item]) -> bool:
