@@ -89,7 +89,7 @@ class LocalEmbedder:
 
     def _open_mean(self, path: Path) -> Pool:
         """A table of word vectors: the mean of a text's pieces, unknown ones left out."""
-        table, unknown = _map_matrix(path, self.dims), self._pieces.unknown
+        table, unknown = _map_matrix(path), self._pieces.unknown
 
         def mean_vector(numbers: Sequence[int]) -> Any:
             known = [number for number in numbers[1:-1] if number != unknown]
@@ -127,7 +127,7 @@ def model_input(numbers: Sequence[int], types: Sequence[int] = ()) -> dict[str, 
     return {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": parts}
 
 
-def _map_matrix(path: Path, dims: int) -> Vectors:
+def _map_matrix(path: Path) -> Vectors:
     """The one matrix of a safetensors file, mapped: only the rows in use come into memory.
 
     The format: length of the header (8 bytes, little endian), header in JSON, data.
@@ -137,11 +137,8 @@ def _map_matrix(path: Path, dims: int) -> Vectors:
         (length,) = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(min(length, 1 << 20)))
     entry = header["embeddings"]
-    rows, columns = entry["shape"]
-    if entry["dtype"] != "F32" or columns != dims:
-        raise ValueError(f"{path}: {entry['dtype']} of {columns} columns, not F32 of {dims}")
     offset = 8 + length + entry["data_offsets"][0]
-    matrix: Vectors = np.memmap(path, np.float32, "r", offset, (rows, columns))
+    matrix: Vectors = np.memmap(path, np.float32, "r", offset, tuple(entry["shape"]))
     return matrix
 
 
