@@ -37,9 +37,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yester
-from yester.context.prompt import Given, Search, at_prompt
+from yester.context.block import Here
+from yester.context.prompt import Given, at_prompt
 from yester.context.talk import trivial
 from yester.faces.python import Memory
+from yester.git import Signals
 from yester.model import Filters, Hit, Probe
 from yester.project import named_project
 from yester.recall.floor import passing_hits
@@ -277,15 +279,15 @@ def _delivered(
     everywhere: bool = True,
 ) -> tuple[Hit, ...]:
     """What has a line in the text an agent would get for the question as its prompt."""
-    here = next(
+    place = next(
         (one for one in memory.store.projects() if one.name == project), named_project(project)
     )
-    search = Search(
-        embedder=memory.embedder, files=question.files if way.files else (), everywhere=everywhere
-    )
-    given = at_prompt(
-        memory.store, question.text, here, "", int(question.epoch * 1000), Given(known), search
-    )
+    signals = Signals(changed=tuple(question.files) if way.files else ())
+    here = Here(
+        place, "", int(question.epoch * 1000), signals=signals, embedder=memory.embedder,
+        everywhere=everywhere,
+    )  # fmt: skip
+    given = at_prompt(memory.store, question.text, here, Given(known))
     hits = memory.get([one.item for one in given.shown])
     assert all(f"#{hit.id} " in given.text for hit in hits)
     return tuple(hits)

@@ -152,15 +152,22 @@ def _parse_config(text: str, path: Path, environ: Mapping[str, str]) -> Config:
         if setting.name in table:
             values[setting.name] = _check_value(setting, table[setting.name], str(path), warnings)
             origins[setting.name] = "config.toml"
-        variable = next(filter(environ.get, setting.variables), "")
-        if not variable:
-            continue
-        given = _parse_text(setting, environ[variable])
-        value = _check_value(setting, given, variable, warnings)
-        # Any other would widen what the user's file allows.
-        if not setting.env_only or value in setting.env_only:
+        variable, value = _read_variable(setting, environ, warnings)
+        if value is not None:
             values[setting.name], origins[setting.name] = value, variable
     return Config(path.parent, values, origins, projects, retention, tuple(warnings))
+
+
+def _read_variable(
+    setting: Setting, environ: Mapping[str, str], warnings: list[str]
+) -> tuple[str, Value | None]:
+    """The variable that sets a setting, and to what; None: none does, or it would widen what the
+    user's file allows."""
+    variable = next(filter(environ.get, setting.variables), "")
+    if not variable:
+        return "", None
+    value = _check_value(setting, _parse_text(setting, environ[variable]), variable, warnings)
+    return variable, None if setting.env_only and value not in setting.env_only else value
 
 
 def narrow_config(config: Config, variables: Mapping[str, str]) -> Config:
@@ -170,26 +177,14 @@ def narrow_config(config: Config, variables: Mapping[str, str]) -> Config:
     old tells nobody anything. A wrong value counts as none.
     """
     values = dict(config.values)
-    if _read_variables("cross_project", variables) is False:
-        values["cross_project"] = False
-    if isinstance(most := _read_variables("max_inject", variables), int):
-        values["max_inject"] = min(config.number("max_inject"), most)
-    if days := _read_variables("recency_halflife_days", variables):
-        values["recency_halflife_days"] = days
+    for name in ("cross_project", "max_inject", "recency_halflife_days"):
+        warnings: list[str] = []
+        with suppress(ConfigError):
+            _, value = _read_variable(_BY_NAME[name], variables, warnings)
+            if value is not None and not warnings:
+                values[name] = value
+    values["max_inject"] = min(config.number("max_inject"), cast(int, values["max_inject"]))
     return replace(config, values=values)
-
-
-def _read_variables(name: str, variables: Mapping[str, str]) -> Value | None:
-    """What these variables set a setting to; None where they do not, or to what it cannot be."""
-    setting, warnings = _BY_NAME[name], list[str]()
-    text = next(filter(None, map(variables.get, setting.variables)), "")
-    if not text or len(text) > 6:  # no sensible value is longer, and int() must not be kept busy
-        return None
-    try:
-        value = _check_value(setting, _parse_text(setting, text), "", warnings)
-    except ConfigError:
-        return None
-    return None if warnings else value
 
 
 def _explain_unknown(path: Path, name: str) -> str:
@@ -211,7 +206,8 @@ def _parse_text(setting: Setting, text: str) -> object:
     if isinstance(setting.default, bool):
         return _FLAGS.get(text.lower(), text)
     if isinstance(setting.default, int):
-        return int(text) if text.removeprefix("-").isdecimal() else text
+        short = len(text) < 20  # int() must not be kept busy
+        return int(text) if short and text.removeprefix("-").isdecimal() else text
     if isinstance(setting.default, tuple):
         return [part.strip() for part in text.split(",") if part.strip()]
     return text

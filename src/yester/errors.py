@@ -62,11 +62,11 @@ class ModelError(YesterError):
 
 class LlmError(YesterError):
     """A language model gave nothing that can be used. `sent`: the question may have been read, and
-    then it may have to be paid."""
+    then it may have to be paid. `status`: of HTTP, where that is all that is known."""
 
-    def __init__(self, text: str, sent: bool = False) -> None:
+    def __init__(self, text: str, sent: bool = False, status: int = 0) -> None:
         super().__init__(text)
-        self.sent = sent
+        self.sent, self.status = sent, status
 
 
 class Busy(LlmError):

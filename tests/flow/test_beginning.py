@@ -12,8 +12,9 @@ import pytest
 
 from tests.table import each
 from yester import git
-from yester.context.prompt import Search, at_prompt
-from yester.context.start import Here, at_start
+from yester.context.block import Here
+from yester.context.prompt import at_prompt
+from yester.context.start import at_start
 from yester.model import Filters, replace
 from yester.project import named_project
 from yester.recall.beginning import MOST_FILES, changed_files, folder_question, relevant_hits
@@ -186,8 +187,8 @@ def test_an_agent_is_told_what_has_changed_since(memory, repository):
     (repository / "payments" / "charge.py").unlink()
     in_git(repository, "commit", "-qam", "gone", when=NOW - DAY)
     given = at_prompt(
-        memory.store, "do retries carry the same idempotency key?", SHOP, "new", NOW,
-        search=Search(fates=fates_in(repository)), zone=UTC,
+        memory.store, "do retries carry the same idempotency key?",
+        Here(SHOP, "new", NOW, UTC, fates=fates_in(repository)),
     )  # fmt: skip
     assert "(payments/charge.py is gone)" in given.text
 
@@ -291,12 +292,9 @@ def test_the_command_line_prefers_what_is_about_the_changed_files(memory, reposi
 @pytest.mark.requirement("REC-06")
 def test_other_projects_stay_out_where_the_user_wants_it(memory):
     memory.add([about("charge", "Retries must carry the same idempotency key.", project="blog")])
-    asked = partial(
-        at_prompt, memory.store, "must retries carry the same idempotency key?", SHOP, "new", NOW,
-        zone=UTC,
-    )  # fmt: skip
-    assert "[from: blog]" in asked().text
-    assert asked(search=Search(everywhere=False)).text == ""
+    asked = partial(at_prompt, memory.store, "must retries carry the same idempotency key?")
+    assert "[from: blog]" in asked(Here(SHOP, "new", NOW, UTC)).text
+    assert asked(Here(SHOP, "new", NOW, UTC, everywhere=False)).text == ""
 
 
 @pytest.mark.requirement("REC-15")
@@ -313,7 +311,9 @@ def test_one_line_stands_for_a_turn(memory):
         ])
     )  # fmt: skip
     given = at_prompt(
-        memory.store, "which idempotency key do payment retries use?", SHOP, "new", NOW, zone=UTC
+        memory.store,
+        "which idempotency key do payment retries use?",
+        Here(SHOP, "new", NOW, UTC),
     )
     turns = [memory.get([one.item])[0].prompt_number for one in given.shown]
     assert sorted(turns) == [1, 2]

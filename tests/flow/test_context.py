@@ -13,7 +13,7 @@ import yester
 from yester import git
 from yester.context import prompt as prompts
 from yester.context import start
-from yester.context.block import Context
+from yester.context.block import Context, Here
 from yester.fence import MOST_UNITS, count_units, fence_text
 from yester.ingest.prepare import content_hash, prepare_item
 from yester.model import Entry, Item, Project, replace
@@ -82,13 +82,13 @@ def filled(memory):
 
 
 def at_start(memory, project=SHOP, session="now", rules=(), signals=None, **more) -> Context:
-    here = start.Here(project, session, NOW * 1000, UTC, signals, rules)
+    here = Here(project, session, NOW * 1000, UTC, signals, rules)
     return start.at_start(memory.store, here, **more)
 
 
 def at_prompt(memory, prompt, project=SHOP, session="now", **more) -> Context:
-    given = prompts.Given(**more)
-    return prompts.at_prompt(memory.store, prompt, project, session, NOW * 1000, given, zone=UTC)
+    here = Here(project, session, NOW * 1000, UTC)
+    return prompts.at_prompt(memory.store, prompt, here, prompts.Given(**more))
 
 
 def entries(text: str) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 
 import yester
 from yester.config import load_config
+from yester.context.block import Here
 from yester.context.prompt import at_prompt
 from yester.errors import ConfigError
 from yester.project import named_project
@@ -52,7 +53,7 @@ def test_a_busy_project_cannot_push_the_own_one_out_of_what_an_agent_gets(memory
         "text": "Since we have the proxy every webhook is refused, no signature matches.",
     }
     memory.add([*busy, own])
-    given = at_prompt(memory.store, PROMPT, named_project("B"), "now", NOW * 1000)
+    given = at_prompt(memory.store, PROMPT, Here(named_project("B"), "now", NOW * 1000))
     lines = [line for line in given.text.splitlines() if line.startswith("#")]
     assert any("no signature matches" in line and "[from" not in line for line in lines)
 

@@ -12,8 +12,9 @@ from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
 from yester.capture.rules import load_rules
 from yester.config import load_config
+from yester.context.block import Here
 from yester.context.prompt import at_prompt
-from yester.context.start import Here, at_start
+from yester.context.start import at_start
 from yester.ingest.events import Events
 from yester.ingest.transcripts import KEEPS_ECHOES, Ingest
 from yester.model import DISTILLED, Filters, Injection, Paging, Skipped, Source, replace
@@ -161,7 +162,7 @@ def test_an_echo_is_given_to_nobody_and_counts_as_no_use(desk, transcript):
     project = desk.events.projects.by_folder("/home/sam/code/shop")
     here = Here(project, "another session", Told().clock + 60_000)
     asked = "where does the ledger service listen?"
-    at_asking = at_prompt(desk.store, asked, project, here.session, here.now)
+    at_asking = at_prompt(desk.store, asked, here)
     for given in (at_start(desk.store, here), at_asking):
         assert item.id not in [one.item for one in given.shown]
     assert desk.store.texts([shown]).used[shown].feedback == {}

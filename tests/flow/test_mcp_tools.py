@@ -356,7 +356,6 @@ def test_what_is_wrong_with_the_installation_is_told_to_the_model(call, store, t
     server.take_line(
         b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search"}}'
     )
-    server.finish()
     assert answers[0]["result"]["isError"]
     assert "is open to other users" in answers[0]["result"]["content"][0]["text"]
     (store / "config.toml").write_text("thinking = 7\n")

@@ -22,7 +22,8 @@ from tests.capturing import Told, answered, leave, made, until, worker_that
 from tests.readings import every_item
 from tests.stores import with_store
 from yester.capture.question import ask_worker
-from yester.context.prompt import Given, Search, at_prompt
+from yester.context.block import Here
+from yester.context.prompt import Given, at_prompt
 from yester.ingest.vectors import embed_waiting, item_parts
 from yester.model import Filters
 from yester.project import named_project
@@ -441,11 +442,8 @@ def test_an_argument_that_is_no_text_is_asked_all_the_same(run, home, opened):
 
 
 def given(memory, prompt, session="now", known=()):
-    search = Search(embedder=memory.embedder)
-    now = int(NOW * 1000)
-    found = at_prompt(
-        memory.store, prompt, named_project("shop"), session, now, Given(known), search
-    )
+    here = Here(named_project("shop"), session, int(NOW * 1000), embedder=memory.embedder)
+    found = at_prompt(memory.store, prompt, here, Given(known))
     return refs(memory.store.get([one.item for one in found.shown]))
 
 

@@ -12,8 +12,9 @@ from tests import finding
 from tests.stores import with_store
 from tests.table import each
 from yester.clock import DAY
+from yester.context.block import Here
 from yester.context.prompt import Given, at_prompt
-from yester.context.start import Here, at_start
+from yester.context.start import at_start
 from yester.errors import NotFound, UsageError
 from yester.fence import strip_hidden
 from yester.ingest.prepare import prepare_item
@@ -388,7 +389,7 @@ def test_what_is_not_in_use_is_shown_to_no_agent(store, status):
 
     def shown():
         start = at_start(store, Here(SHOP, "now", NOW)).text
-        return start + at_prompt(store, prompt, SHOP, "now", NOW).text
+        return start + at_prompt(store, prompt, Here(SHOP, "now", NOW)).text
 
     assert shown().count("shallow water") == 2
     if status == "superseded":
@@ -660,7 +661,7 @@ def test_at_most_max_inject_are_shown_and_among_equals_the_more_binding_first(st
     prompt = "Where does the heron stand in the shallow water of the staging pond at dawn?"
 
     def shown(most):
-        found = at_prompt(store, prompt, SHOP, "now", NOW, Given(most=most)).shown
+        found = at_prompt(store, prompt, Here(SHOP, "now", NOW), Given(most=most)).shown
         return [item.type for item in store.get([one.item for one in found])]
 
     assert shown(0) == []

@@ -9,8 +9,9 @@ import pytest
 
 import yester
 from tests.written import HOSTILE
+from yester.context.block import Here
 from yester.context.prompt import at_prompt
-from yester.context.start import Here, at_start
+from yester.context.start import at_start
 from yester.project import identify_project
 
 PAGE = """\
@@ -214,8 +215,8 @@ def test_what_the_agent_loads_by_itself_is_not_injected_again(run, memory_md, ho
         (here,) = store.projects()
         assert at_start(store, Here(here, "s1", now)).text == ""
         prompt = "Does the heron deploy script need VPN or not?"
-        assert at_prompt(store, prompt, here, "s1", now).text == ""
-        other = at_prompt(store, prompt, identify_project("/elsewhere"), "s1", now)
+        assert at_prompt(store, prompt, Here(here, "s1", now)).text == ""
+        other = at_prompt(store, prompt, Here(identify_project("/elsewhere"), "s1", now))
         assert "heron deploy script needs VPN" in other.text
 
 

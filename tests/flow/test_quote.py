@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import yester
 from tests.unit.test_fence import TAG, hidden, texts
 from yester.clock import Calendar
-from yester.context.lines import index_row, item_line, quote_lines, quote_name, quote_text
-from yester.context.start import Here
+from yester.context.block import Here
+from yester.context.lines import item_line, quote_lines, quote_name, quote_text
 from yester.faces.cli.app import cli
 from yester.faces.mcp.calls import answer_call, open_for_tools
 from yester.faces.mcp.server import load_tools
@@ -142,11 +142,10 @@ def every_form(home: Path, desk: Path, *texts: str) -> Iterator[tuple[str, str]]
 
 def check_fence(form: str, text: str) -> list[str]:
     """One block, opened and closed by us, and nothing in it that could be another; its lines."""
-    fence = KINDS["memory"]
     assert text, form
     first, sentence, *lines, last = text.rstrip("\n").split("\n")
-    assert first.startswith(f"<{fence.tag}"), form
-    assert (sentence, last) == (fence.sentence, fence.closing_tag), form
+    assert first.startswith("<yester-memory"), form
+    assert (sentence, last) == (KINDS["memory"], "</yester-memory>"), form
     inner = "\n".join(lines)
     assert not TAG.search(inner), form
     assert not any(hidden(char) for char in inner), form
@@ -177,7 +176,6 @@ def test_a_decision_reads_the_same_whether_its_words_could_be_an_order_or_not():
     calendar = Calendar(NOW * 1000, UTC)
     for text in ("Use UTC in the orders table", "Orders are kept in UTC"):
         item = Item("r", "observation", body=text, type="decision", epoch=NOW * 1000, id=5)
-        assert index_row(item, calendar) == f"#5 ◆ 20:26 “{text}”"
         assert item_line(item, calendar, text) == f"#5 decision, today: “{text}”"
 
 

@@ -95,7 +95,7 @@ class Desk:
         self.time += seconds
 
     def refine(self, draft=FOUND, text=TEXT, seconds=30.0, **more):
-        return refine_draft(self.asker(**more), draft, text, seconds)
+        return refine_draft(self.asker(**more), replace(draft, text=text), seconds)
 
     @property
     def outcomes(self):
@@ -255,7 +255,9 @@ def test_a_surprise_from_outside_does_not_stop_the_work(desk):
 
     asker = desk.asker()
     asker = replace(asker, tell=surprised)
-    assert desk.kept_as_found(refine_draft(asker, FOUND, TEXT), "unforeseen: RecursionError")
+    assert desk.kept_as_found(
+        refine_draft(asker, replace(FOUND, text=TEXT)), "unforeseen: RecursionError"
+    )
 
 
 # --- budget --------------------------------------------------------------------------------------

@@ -9,7 +9,9 @@ import pytest
 
 from yester.capture.rules import load_rules
 from yester.config import load_config
-from yester.context.prompt import Search, at_prompt
+from yester.context.block import Here
+from yester.context.prompt import at_prompt
+from yester.git import Signals
 from yester.ingest.events import Events
 from yester.project import named_project
 from yester.recall.beginning import MOST_FILES, changed_files
@@ -80,13 +82,8 @@ def test_a_memory_about_the_file_at_hand_comes_first(memory):
     asked = "do retries carry the same key?"
     now = 1_770_000_100_000
     for first in ("charge", "refund"):
-        context = at_prompt(
-            memory.store,
-            asked,
-            named_project("shop"),
-            "s",
-            now,
-            search=Search(files=(f"payments/{first}.py",)),
-        )
+        signals = Signals(changed=(f"payments/{first}.py",))
+        here = Here(named_project("shop"), "s", now, signals=signals)
+        context = at_prompt(memory.store, asked, here)
         lines = [line for line in context.text.splitlines() if line.startswith("#")]
         assert f"Retries of the {first}" in lines[0]

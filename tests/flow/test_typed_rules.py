@@ -14,7 +14,8 @@ import pytest
 
 from tests.distilling import Story, distilled, fixed_bug, made
 from tests.stores import with_store
-from yester.context.start import Here, at_start
+from yester.context.block import Here
+from yester.context.start import at_start
 from yester.errors import NotYours
 from yester.ingest.prepare import prepare_item
 from yester.memories.chains import link_decisions

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from yester.context.prompt import Search
-from yester.context.start import Here
+from yester.context.block import Here
 from yester.git import Signals
 from yester.model import Item
 from yester.operations.context import EVENTS, ContextRequest, choose_context
@@ -96,9 +95,8 @@ def test_a_context_reads_as_it_was_written_down(memory, name):
     memory.add(STORED)
     session = {"compact": "s2", "resume": "s1"}.get(name, "new")
     here = Here(SHOP, session, NOW * 1000, UTC, AT_HAND, RULES, fates=fates)
-    search = Search(fates=fates, files=AT_HAND.changed)
     exchange = name == "start-exchange"
-    given = choose_context(memory.store, REQUESTS[name], here, None, search, exchange)
+    given = choose_context(memory.store, REQUESTS[name], here, None, exchange)
     path = HERE / f"context-{name}.txt"
     if os.environ.get("YESTER_GOLDEN"):
         path.write_text(given.text + "\n", "utf-8")

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.distilling import Story, distilled
-from yester.context.start import Here
+from yester.context.block import Here
 from yester.git import Signals
 from yester.memories.rules import applicable_rules
 from yester.operations.context import ContextRequest, choose_context

@@ -19,7 +19,7 @@ from tests.table import each
 from yester.errors import ModelError
 from yester.text.embed import (
     DOCUMENT_TOKENS,
-    PotionEmbedder,
+    LocalEmbedder,
     open_embedder,
     split_parts,
     why_not,
@@ -125,7 +125,7 @@ def potion(tmp_path):
     files = (ModelFile("w.safetensors", 0, "0" * 64), ModelFile("tokenizer.json", 0, "1" * 64))
     model = Model("tiny", files, "MIT", "tiny", dims=2, pooling="mean", query_prefix="",
                   band=(0.0, 1.0), vocabulary="tokenizer.json")  # fmt: skip
-    return PotionEmbedder(model, tmp_path)
+    return LocalEmbedder(model, tmp_path)
 
 
 def test_a_static_vector_is_the_mean_of_the_known_pieces(potion):

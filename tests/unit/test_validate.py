@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.table import each
+from yester.cards.titles import CONCEPTS
 from yester.errors import Malformed
-from yester.fence import KINDS, fence_text, strip_fenced
+from yester.fence import fence_text, strip_fenced
 from yester.ingest.prepare import Shown
 from yester.llm import questions
 from yester.llm.questions import (
-    CONCEPTS,
     HEADINGS,
     MOST_TURN,
     SECTIONS,
@@ -312,8 +312,7 @@ def test_a_digest_is_believed_as_far_as_the_items_it_names_bear_it_out():
 
 def inside(text):
     """What stands in the one fence of a prompt, and what around it."""
-    fence = KINDS["memory"]
-    pieces = re.split(rf"<{fence.tag}[^>]*>|{re.escape(fence.closing_tag)}", text)
+    pieces = re.split("<yester-memory[^>]*>|</yester-memory>", text)
     assert len(pieces) == 3, text
     return pieces[1], pieces[0] + pieces[2]
 

@@ -1,16 +1,25 @@
 """A context being written: lines between a head and a foot, as many as the budget allows.
 
-Lines are added in the order of their worth as long as there is room; one that does not fit is
-passed over for the next. They are shown in the order of their places.
+Lines are added as long as there is room; one that does not fit is passed over for the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
+from typing import TYPE_CHECKING
 
+from yester.clock import Calendar
 from yester.fence import MOST_UNITS, count_units, fence_text
+from yester.git import Signals
+from yester.model import Item, Project
 from yester.text.document import estimate_tokens
+
+if TYPE_CHECKING:
+    from yester.recall.rank import Weights
+    from yester.recall.recall import Fates
+    from yester.text.embed import Embedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +51,23 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    place: tuple[int, int, int]
-    text: str
+class Here:
+    """Where and when something happens, and what is known besides the store."""
+
+    project: Project
+    session: str
+    now: int
+    zone: tzinfo | None = None
+    signals: Signals | None = None
+    rules: Sequence[Item] = ()  # standing ones that apply here, the most important first
+    weights: Weights | None = None
+    embedder: Embedder | None = None
+    fates: Fates | None = None
+    everywhere: bool = True  # look in other projects too
+
+    @property
+    def calendar(self) -> Calendar:
+        return Calendar(self.now, self.zone)
 
 
 class Page:
@@ -53,12 +76,12 @@ class Page:
     def __init__(
         self, kind: str, note: str, head: str, foot: str, budget: int, room: int = MOST_UNITS
     ) -> None:
-        self._kind, self._note, self._head, self.foot = kind, note, head, foot
+        self._kind, self._note, self._head, self._foot = kind, note, head, foot
         empty = self._text(())
         self._bytes = 4 * budget - len(empty.encode("utf-8", "replace"))
         self._units = room - count_units(empty)
-        self._lines: list[_Line] = []
-        self._headings: dict[int, str] = {}
+        self._lines: list[str] = []
+        self._heading = ""
         self.shown: list[Shown] = []
         self.left: list[Left] = []
 
@@ -67,44 +90,28 @@ class Page:
         return self._bytes > 0 and self._units > 0
 
     def add_line(
-        self,
-        line: str,
-        item: int,
-        reason: str,
-        place: tuple[int, int, int],
-        score: float = 0.0,
-        heading: str = "",
+        self, line: str, item: int, reason: str, score: float = 0.0, heading: str = ""
     ) -> bool:
-        """Put a line into its place, if it fits; the first one of a section brings its heading."""
-        known = not heading or place[0] in self._headings
-        added = f"{line}\n" if known else f"{heading}\n{line}\n"
+        """Add a line, if it fits; the first one of a section brings its heading."""
+        lines = [heading, line] if heading and heading != self._heading else [line]
+        added = "".join(f"{one}\n" for one in lines)
         size = len(added.encode("utf-8", "replace"))
         if size > self._bytes or count_units(added) > self._units:
             self.left.append(Left(item, score, "no room"))
             return False
         self._bytes -= size
         self._units -= count_units(added)
-        if not known:
-            self._headings[place[0]] = heading
-        self._lines.append(_Line(place, line))
+        self._lines += lines
+        self._heading = heading
         self.shown.append(Shown(item, score, estimate_tokens(line), reason))
         return True
 
     def finish_page(self) -> Context:
-        left = tuple(self.left)
-        if not self._lines:
-            return Context(left=left)
-        lines: list[str] = []
-        section = -1
-        for one in sorted(self._lines, key=lambda one: one.place):
-            if one.place[0] != section and (heading := self._headings.get(one.place[0])):
-                lines.append(heading)
-            section = one.place[0]
-            lines.append(one.text)
-        return Context(self._text(lines), tuple(self.shown), left)
+        text = self._text(self._lines) if self._lines else ""
+        return Context(text, tuple(self.shown), tuple(self.left))
 
     def _text(self, lines: Iterable[str]) -> str:
-        body = "\n".join(filter(None, (self._head, *lines, self.foot)))
+        body = "\n".join(filter(None, (self._head, *lines, self._foot)))
         return fence_text(self._kind, body, self._note)
 
 

@@ -1,4 +1,4 @@
-"""Items as lines for a model: whose words, of which day, what they are, what the whole would cost.
+"""Items as lines for a model: whose words, of which day, what they are.
 
 Everything shown is somebody's words of another day, and stands in quotation marks. No line is
 without who said it or what it is, and nothing in it can leave its line, hide from a reader or pass
@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from yester.clock import Calendar
-from yester.fence import neutralize_text, strip_fenced
 from yester.model import Hit, Item
-from yester.redact import redact
-from yester.text.document import reading_cost
-from yester.text.sentences import shorten_text
+from yester.text.sentences import clean_text as clean_text
+from yester.text.sentences import one_line as one_line
 
 ESTIMATE_NOTE = (
     "Tokens are estimates (four characters each). They are no saving: nobody would have found all "
@@ -26,7 +24,6 @@ _INNER_QUOTES = str.maketrans(dict.fromkeys("“”„‟〝〞", '"'))
 TITLE, NAME, _WHY = 100, 40, 240  # characters
 _FILES = 2  # named in a line
 _STALE = 100
-_SHORT = 40  # tokens
 SPEAKERS = {
     "user": "user", "assistant": "agent", "thinking": "agent (thinking)", "task": "agent (task)",
 }  # fmt: skip
@@ -59,23 +56,8 @@ def quote_lines(text: str) -> str:
     return "\n".join(f"> {one}" for one in text.split("\n"))
 
 
-def item_sort(kind: str, type_: str = "") -> str:
-    """What an item is called beside its sign: decision, bugfix, memory …"""
-    return type_ if kind == "observation" and type_ in ICONS else kind
-
-
 def item_icon(kind: str, type_: str = "") -> str:
-    return ICONS.get(item_sort(kind, type_), "·")
-
-
-def clean_text(text: str) -> str:
-    """Without secrets, without what we injected ourselves, without anything that could harm."""
-    return neutralize_text(strip_fenced(redact(text)))
-
-
-def one_line(text: str, most: int) -> str:
-    """The beginning of a text on one line."""
-    return shorten_text(clean_text(text), most)
+    return ICONS.get(type_ if kind == "observation" and type_ in ICONS else kind, "·")
 
 
 def short_name(text: str) -> str:
@@ -138,19 +120,6 @@ def card_line(
     facts = ", ".join(filter(None, (*names, proof, day)))
     told = f"{card.id}{label}{origin}: {quote_text(title)}{reason}"
     return f"{told} ({facts})" if facts else told
-
-
-def index_row(item: Item, calendar: Calendar) -> str:
-    """`#12 ◆ 14:03 “Orders keep UTC” ~85t`: a line of an index, under its day; what is short is
-    told as a whole."""
-    whole = reading_cost(item) <= _SHORT
-    text = (
-        join_title(item.title, one_line(item.body, 4 * _SHORT))
-        if whole
-        else one_line(item.title or item.body, TITLE)
-    )
-    head = f"#{item.id} {item_icon(item.kind, item.type)} {calendar.time_label(item.epoch)}"
-    return f"{head} {quote_text(text)}" + ("" if whole else f" ~{reading_cost(item)}t")
 
 
 def item_type(one: Item | Hit) -> str:

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
-from datetime import tzinfo
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
-from yester.clock import Calendar
-from yester.context.block import Context, Left, Page, Shown
+from yester.context.block import Context, Here, Left, Page, Shown
 from yester.context.cards import describe_hit, find_card, holds
 from yester.context.lines import (
     card_line,
@@ -29,18 +26,16 @@ from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.categories import order_hits
 from yester.memories.memory_md import is_curated_note
 from yester.memories.utterances import is_only_ruling
-from yester.model import DISTILLED, Filters, Hit, Paging, Probe, Project, replace
+from yester.model import DISTILLED, Filters, Hit, Paging, Probe, replace
+from yester.recall.beginning import changed_files
 from yester.recall.candidates import OneQuestion
 from yester.recall.floor import describe_lack, passing_hits
 from yester.recall.rank import FEWEST, Weights
-from yester.recall.recall import Asked, Fates, recall_hits
+from yester.recall.recall import Asked, recall_hits
 from yester.recall.recall import make_hit as hit_of
 from yester.store.contract import Store
 from yester.text.sentences import find_snippet
 from yester.text.terms import query_terms
-
-if TYPE_CHECKING:
-    from yester.text.embed import Embedder
 
 _ASKED = 20  # hits, of which some are known, of this session or below the floor
 # Two searches, of which a few lines are shown: fewer candidates than where ten answers are wanted.
@@ -70,29 +65,9 @@ class Given:
         return min(self.budget, self.session_budget - self.spent)
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """What a search needs besides its question."""
-
-    weights: Weights | None = None
-    embedder: Embedder | None = None
-    fates: Fates | None = None
-    files: tuple[str, ...] = ()  # being worked on
-    everywhere: bool = True  # look in other projects too
-
-
-def at_prompt(
-    store: Store,
-    prompt: str,
-    project: Project,
-    session: str,
-    now: int,
-    given: Given | None = None,
-    search: Search | None = None,
-    zone: tzinfo | None = None,
-) -> Context:
+def at_prompt(store: Store, prompt: str, here: Here, given: Given | None = None) -> Context:
     """A turn is told once, by its card; a question that was asked before, by its answer."""
-    given, search = given or Given(), search or Search()
+    given = given or Given()
     prompt = strip_fenced(prompt)  # Gemini hands back what it was given at the start
     if trivial(prompt):
         return Context()
@@ -108,11 +83,10 @@ def at_prompt(
         prompt = f"{prompt[:half]}\n{prompt[-half:]}"
     asked = query_terms(prompt)
     items = max(store.probe(Probe()).statistics.items, FEWEST)
-    calendar = Calendar(now, zone)
     pairs = [
         (hit, own)
-        for hit, own in _find_hits(store, prompt, project, now, search)
-        if not (session and hit.session == session)
+        for hit, own in _find_hits(store, prompt, here)
+        if not (here.session and hit.session == here.session)
     ]
     # What is known already must not open the door to what is merely like it.
     known = {
@@ -150,12 +124,12 @@ def at_prompt(
         origin = "" if own else f" [from: {short_name(hit.project)}]"
         reason = "same project" if own else "other project"
         if card is None:
-            line = hit_line(told, calendar, join_title(told.title, words), origin)
+            line = hit_line(told, here.calendar, join_title(told.title, words), origin)
         else:
             answers = hit.kind in _ANSWERS and holds(card)
-            line = card_line(card, calendar, words if answers else "", origin)
+            line = card_line(card, here.calendar, words if answers else "", origin)
             line += stale_text(hit)
-        if page.add_line(line, told.id, reason, (0, len(turns), 0), hit.score):
+        if page.add_line(line, told.id, reason, hit.score):
             turns[turn or ("", hit.id)] = told.id
             if card is not None and card.id != hit.id:
                 page.shown.append(Shown(card.id, 0.0, 0, reason))
@@ -189,33 +163,33 @@ def _was_distilled(store: Store, hit: Hit) -> bool:
     return bool(hit.session and hit.prompt_number and store.select(since, Paging(1)))
 
 
-def _find_hits(
-    store: Store, prompt: str, project: Project, now: int, search: Search
-) -> list[tuple[Hit, bool]]:
+def _find_hits(store: Store, prompt: str, here: Here) -> list[tuple[Hit, bool]]:
     """Hits, the best first, and whether they are of this project, whose come first among equals."""
     # On lines of their own the words are words: nobody writes operators to an agent.
-    query = "\n".join(prompt.split())
-    asked = Asked(query, k=_ASKED, explain=True, now=now, project=project.key, files=search.files)
+    query, project = "\n".join(prompt.split()), here.project
+    files = changed_files(here.signals) if here.signals is not None else ()
+    asked = Asked(query, k=_ASKED, explain=True, now=here.now, project=project.key, files=files)
     asked_here = replace(asked, filters=Filters(projects=(project.key,)))
-    once = OneQuestion(search.embedder, query) if search.embedder is not None else None
-
-    weights = replace(search.weights or Weights(), words=_WORDS, nearest=_NEAREST)
+    once = OneQuestion(here.embedder, query) if here.embedder is not None else None
+    weights = replace(here.weights or Weights(), words=_WORDS, nearest=_NEAREST)
 
     def hits(question: Asked) -> dict[int, Hit]:
-        return {h.id: h for h in recall_hits(store, question, weights, once, search.fates)}
+        return {h.id: h for h in recall_hits(store, question, weights, once, here.fates)}
 
     # Asked for itself as well, no busy project can push the present one out. Found both ways, the
     # score over everything counts: in a small project every word is rare.
     own = hits(asked_here)
-    merged = own | (hits(asked) if search.everywhere else {})
+    merged = own | (hits(asked) if here.everywhere else {})
     names = {known.key: known.name for known in store.projects()}
-    here_name = names.get(project.key)  # two projects may call themselves the same
+    own_name = names.get(project.key)  # two projects may call themselves the same
     said_here = {(hit.title, hit.text) for hit in own.values()}
-    here = {hit.id for hit in merged.values() if hit.project == here_name}
+    of_here = {hit.id for hit in merged.values() if hit.project == own_name}
     found = [
-        hit for hit in merged.values() if hit.id in here or (hit.title, hit.text) not in said_here
+        hit
+        for hit in merged.values()
+        if hit.id in of_here or (hit.title, hit.text) not in said_here
     ]
-    return [(hit, hit.id in here) for hit in order_hits(found, here)]
+    return [(hit, hit.id in of_here) for hit in order_hits(found, of_here)]
 
 
 def _find_answer(store: Store, question: Hit) -> Hit | None:
@@ -233,36 +207,23 @@ def _find_answer(store: Store, question: Hit) -> Hit | None:
     return None
 
 
-def at_read(
-    store: Store,
-    file: str,
-    project: Project,
-    session: str,
-    now: int,
-    given: Given | None = None,
-    search: Search | None = None,
-    zone: tzinfo | None = None,
-) -> Context:
+def at_read(store: Store, file: str, here: Here, given: Given | None = None) -> Context:
     """What is recorded about a file that is about to be read; `file` as seen from the project."""
-    given, search = given or Given(most=3, budget=250), search or Search()
+    given = given or Given(most=3, budget=250)
     head = f"Recorded about {replace_quotes(one_line(file, 120))}; one as a whole: yester show ID."
     page = Page("memory", "the file", head, "", given.room, given.units)
     if not page.has_room or not file:
         return Context()
-    about = Filters(projects=(project.key,), kinds=_ABOUT_FILES, files=(file,))
-    asked = Asked("", about, _ASKED, now=now, project=project.key)
-    calendar = Calendar(now, zone)
-    for hit in recall_hits(store, asked, search.weights, None, search.fates):
-        if (
-            hit.id in given.known
-            or (session and hit.session == session)
-            or is_curated_note(hit.ref)
-        ):
+    about = Filters(projects=(here.project.key,), kinds=_ABOUT_FILES, files=(file,))
+    asked = Asked("", about, _ASKED, now=here.now, project=here.project.key)
+    for hit in recall_hits(store, asked, here.weights, None, here.fates):
+        own = here.session and hit.session == here.session
+        if own or hit.id in given.known or is_curated_note(hit.ref):
             continue
         if len(page.shown) >= given.most:
             page.left.append(Left(hit.id, hit.score, f"more than {given.most}"))
             continue
-        id_, line = describe_hit(store, hit, calendar, _NOTE)
+        id_, line = describe_hit(store, hit, here.calendar, _NOTE)
         if id_ not in given.known and id_ not in {one.item for one in page.shown}:
-            page.add_line(line, id_, f"file {file}", (0, len(page.shown), 0))
+            page.add_line(line, id_, f"file {file}")
     return page.finish_page()

@@ -16,13 +16,12 @@ cache survives.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import tzinfo
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from yester.clock import Calendar
-from yester.context.block import Context, Page, Shown, join_contexts
+from yester.context.block import Context, Here, Page, Shown, join_contexts
 from yester.context.cards import (
     MOST_CARDS,
     describe_hit,
@@ -46,16 +45,11 @@ from yester.context.talk import trivial
 from yester.fence import MOST_UNITS, count_units
 from yester.git import Signals
 from yester.memories.memory_md import is_curated_note
-from yester.model import CURATED, Filters, Item, Paging, Project, Queue, Session, replace
+from yester.model import CURATED, Filters, Hit, Item, Paging, Queue, Session, replace
 from yester.recall.beginning import relevant_hits
-from yester.recall.rank import Weights
-from yester.recall.recall import Fates
 from yester.store.contract import Store
 from yester.store.figures import count_kinds
 from yester.text.document import estimate_tokens
-
-if TYPE_CHECKING:
-    from yester.text.embed import Embedder
 
 _SESSIONS = 40  # last sessions among which one is looked for that has no summary yet
 _WAITING = 500  # newest sessions that wait to be distilled
@@ -64,53 +58,54 @@ _RULES = 400  # tokens of all rules together
 _WHY, _NOTE, _RULE, _WORDS = 200, 300, 240, 300  # characters
 _FILES = 2  # named in a line
 _UNCOMMITTED = 4  # files named
-_LATEST = 3  # sessions among which the last one is
 _TELLING = 12  # characters of last words that say something
-_PLACES = {
-    "open": 0, "this": 1, "last": 2, "decided": 3, "failing": 4, "at hand": 5, "earlier": 6,
-}  # fmt: skip
 _FAILING = 2  # commands that do not work here
 _KEPT = ("decision", "constraint", "preference", "runbook", "tech_debt")
 
 
-@dataclass(frozen=True, slots=True)
-class Here:
-    """Where and when a session begins, and what is known besides the store."""
+class _Line(NamedTuple):
+    """A line that may be told; with it, what need not be told again."""
 
-    project: Project
-    session: str
-    now: int
-    zone: tzinfo | None = None
-    signals: Signals | None = None
-    rules: Sequence[Item] = ()  # standing ones that apply here, the most important first
-    weights: Weights | None = None
-    embedder: Embedder | None = None
-    fates: Fates | None = None
+    text: str
+    item: int
+    whole: Item | Hit | None = None
+    score: float = 0.0
 
 
 @dataclass(slots=True)
 class _Block:
-    """The block being written, what it tells already, and for whom."""
+    """The block being written, what it tells already, and for whom; nothing of the session `own`,
+    which has it before its eyes."""
 
     store: Store
     page: Page
-    calendar: Calendar
-    now: int
+    here: Here
+    own: str = ""
     told: set[int] = field(default_factory=set)
     turns: set[tuple[str, int]] = field(default_factory=set)  # session, prompt
 
-    def add(self, text: str, item: Item, reason: str, section: int, heading: str) -> bool:
-        place = (section, len(self.page.shown), 0)
-        if not self.page.add_line(f"- {text}", item.id, reason, place, heading=heading):
-            return False
-        self.told.add(item.id)
-        return True
+    def add_lines(
+        self, heading: str, reason: str, lines: Iterable[_Line], most: int | None = None
+    ) -> None:
+        """At most so many lines of a section; each is asked for when those before are told."""
+        number = 0
+        for line in lines:
+            if self.page.add_line(f"- {line.text}", line.item, reason, line.score, heading):
+                number += 1
+                if line.whole is not None:
+                    self.told |= {line.item, line.whole.id}
+                    self.turns.add((line.whole.session, line.whole.prompt_number))
+            if number == most:
+                return
 
-    def is_told(self, item: Item) -> bool:
-        own = item.session and item.prompt_number and item.kind in ("summary", "observation")
-        return item.id in self.told or bool(
-            own and (item.session, item.prompt_number) in self.turns
-        )
+    def dated_line(self, item: Item, text: str) -> str:
+        return f"{item.id}: {quote_text(text)} ({self.here.calendar.day_label(item.epoch)})"
+
+    def is_told(self, one: Item | Hit) -> bool:
+        if one.id in self.told or (self.own and one.session == self.own):
+            return True
+        of_turn = one.kind not in ("memory", "note") and one.session and one.prompt_number
+        return bool(of_turn) and (one.session, one.prompt_number) in self.turns
 
 
 def at_start(
@@ -124,7 +119,6 @@ def at_start(
     """`exchange`: with the last words of user and agent. `of_session`: what the session itself did
     is told too, since compaction has taken it from the agent. `again`: the session is taken up
     again and has its words back, so only what others did meanwhile is told."""
-    calendar = Calendar(here.now, here.zone)
     project = Filters(projects=(here.project.key,))
     rules_told = here.rules
     if again:
@@ -132,47 +126,41 @@ def at_start(
         project = replace(project, since=left_off + 1)
         rules_told = [rule for rule in here.rules if rule.updated > left_off]
         here = replace(here, signals=None)
-    rules = _rules(rules_told, calendar, min(_RULES, budget))
+    rules = _rules(rules_told, here.calendar, min(_RULES, budget))
     kinds = count_kinds(store, here.project.key)
     if not kinds:
         return rules
-    name = short_name(here.project.name)
     page = Page(
-        "memory", name,
+        "memory", short_name(here.project.name),
         "Numbers are ids: `yester show 12`, or get_observations.",
         f'{_count_turns(kinds.get("prompt", 0))}More: `yester recall "words"`.',
         budget - estimate_tokens(rules.text), MOST_UNITS - count_units(rules.text),
     )  # fmt: skip
-    block = _Block(store, page, calendar, here.now)
-    own = "" if of_session else here.session
-    cards = [c for c in read_cards(store, project) if not (own and c.session == own)]
-    _add_open(block, cards)
-    if here.signals is not None:
-        _add_uncommitted(block, cards, set(here.signals.changed))
+    block = _Block(store, page, here, "" if of_session else here.session)
+    cards = [card for card in read_cards(store, project) if not block.is_told(card)]
+    block.add_lines("Open", "open", _open_lines(block, cards), _OPEN)
+    block.add_lines("Open", "open", _uncommitted_lines(block, cards))
     if of_session and here.session:
-        _add_own(block, project, here.session, [c for c in cards if c.session == here.session])
+        _add_own(block, project, [c for c in cards if c.session == here.session])
     others = [card for card in cards if card.session != here.session]
-    _add_last(block, project, here.session, others, exchange)
-    _add_decided(block, project, own)
-    _add_failing(block, project)
-    if here.signals is not None:
-        _add_at_hand(block, here, own)
-    loose = [item for item in _loose(store, project, cards) if not (own and item.session == own)]
+    _add_last(block, project, others, exchange)
+    block.add_lines("Decided", "decided", _decided_lines(block, project), _DECIDED)
+    failing = _failing_lines(store, project)
+    block.add_lines("Does not work here", "fails here", failing, _FAILING)
+    _add_at_hand(block)
+    loose = _loose(store, project, cards)
     _add_earlier(block, sorted((*cards, *loose), key=lambda one: -one.epoch))
     return join_contexts(rules, page.finish_page())
 
 
 def for_agent(store: Store, here: Here, budget: int = 400) -> Context:
     """What a sub-agent gets: the rules, and what is known about the work at hand."""
-    calendar = Calendar(here.now, here.zone)
-    rules = _rules(here.rules, calendar, min(_RULES, budget // 2))
-    if here.signals is None:
-        return rules
+    rules = _rules(here.rules, here.calendar, min(_RULES, budget // 2))
     page = Page(
         "memory", "the work at hand", "", "One as a whole: `yester show 12`.",
         budget - estimate_tokens(rules.text), MOST_UNITS - count_units(rules.text),
     )  # fmt: skip
-    _add_at_hand(_Block(store, page, calendar, here.now), here, "")
+    _add_at_hand(_Block(store, page, here))
     return join_contexts(rules, page.finish_page())
 
 
@@ -191,12 +179,12 @@ def _left_off(store: Store, here: Here) -> int:
 
 def _rules(rules: Sequence[Item], calendar: Calendar, budget: int) -> Context:
     page = Page("rules", "", "", "", budget)
-    for number, rule in enumerate(rules):
+    for rule in rules:
         # Only what a user typed may speak as a user: whatever else calls itself a rule is none.
         if rule.origin == "user":
             text = one_line(rule.body or rule.title, _RULE)
-            page.add_line(f"- {text} (#{rule.id}, {calendar.day_label(rule.epoch)})",
-                     rule.id, "rule", (0, number, 0))  # fmt: skip
+            day = calendar.day_label(rule.epoch)
+            page.add_line(f"- {text} (#{rule.id}, {day})", rule.id, "rule")
     return page.finish_page()
 
 
@@ -217,110 +205,86 @@ def _loose(store: Store, project: Filters, cards: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _add_open(block: _Block, cards: Sequence[Item]) -> None:
+def _open_lines(block: _Block, cards: Sequence[Item]) -> Iterator[_Line]:
     """Turns that failed or were broken off, as their cards; and what was said to be left undone."""
-    number = 0
-    for end in find_open_ends(cards, block.now):
-        card = end.card
-        day = block.calendar.day_label(card.epoch)
-        line = f"{card.id}: {quote_text(one_line(end.text, _WHY))} ({day})"
+    for end in find_open_ends(cards, block.here.now):
         if end.whole:
-            line = card_line(card, block.calendar, end.text)
-        place = (_PLACES["open"], number, 0)
-        if block.page.add_line(f"- {line}", card.id, "open", place, heading="Open"):
-            number += 1
-            if end.whole:
-                block.told.add(card.id)
-                block.turns.add((card.session, card.prompt_number))
-        if number == _OPEN:
-            return
+            line = card_line(end.card, block.here.calendar, end.text)
+            yield _Line(line, end.card.id, end.card)
+        else:
+            yield _Line(block.dated_line(end.card, one_line(end.text, _WHY)), end.card.id)
 
 
-def _add_uncommitted(block: _Block, cards: Sequence[Item], changed: Collection[str]) -> None:
+def _uncommitted_lines(block: _Block, cards: Sequence[Item]) -> Iterator[_Line]:
     """What the last session in which something was done has left uncommitted: git still says that
     its files are changed."""
-    newest = _newest_work(block.store, cards)
-    own = [card for card in cards if newest is not None and card.session == newest.session]
+    changed = block.here.signals.changed if block.here.signals is not None else ()
+    newest = next(filter(is_work, cards), None)
     files: dict[str, Item] = {}
-    for card in own:
-        if card_status(card) in ("done", "changed") and "committed" not in card.subtitle:
+    for card in cards:
+        left = card_status(card) in ("done", "changed") and "committed" not in card.subtitle
+        if left and newest is not None and card.session == newest.session:
             files |= {file: card for file in card.files_modified if file in changed}
     if files:
         card = next(iter(files.values()))
-        names = [short_name(file.rsplit("/", 1)[-1]) for file in list(files)[:_UNCOMMITTED]]
-        more = f" and {len(files) - len(names)} more" if len(files) > len(names) else ""
-        day = block.calendar.day_label(card.epoch)
-        line = f"- {card.id}: not committed: {', '.join(names)}{more} ({day})"
-        place = (_PLACES["open"], _OPEN, 0)
-        block.page.add_line(line, card.id, "open", place, heading="Open")
+        names = _join_files(files, _UNCOMMITTED)
+        day = block.here.calendar.day_label(card.epoch)
+        yield _Line(f"{card.id}: not committed: {names} ({day})", card.id)
 
 
 # --- the last session -----------------------------------------------------------------------------
 
 
-def _add_own(block: _Block, project: Filters, own: str, cards: Sequence[Item]) -> None:
+def _add_own(block: _Block, project: Filters, cards: Sequence[Item]) -> None:
     """What the session itself did, of which compaction has left it a summary at most."""
-    if _add_cards(block, "This session", "this", cards):
-        return
-    for session in block.store.sessions(replace(project, session=own), Paging(1)):
-        _add_words(block, session, "This session", "this")
+    if not _add_cards(block, "This session", "this session", cards):
+        mine = replace(project, session=block.here.session)
+        for session in block.store.sessions(mine, Paging(1)):
+            _add_words(block, session, "This session")
 
 
-def _add_last(
-    block: _Block, project: Filters, own: str, cards: Sequence[Item], exchange: bool
-) -> None:
-    newest = _newest_work(block.store, cards)
-    raw = _undistilled(block.store, project, own, newest)
+def _add_last(block: _Block, project: Filters, cards: Sequence[Item], exchange: bool) -> None:
+    newest = next(filter(is_work, cards), None)
+    raw = _undistilled(block, project, newest)
     if raw is not None:
-        _add_words(block, raw, _heading(raw, None, block.calendar), "last")
+        _add_words(block, raw, _heading(block, raw, raw.ended))
     elif newest is not None:
         session = block.store.session(newest.session, newest.agent)
-        heading = _heading(session, newest, block.calendar)
-        _add_cards(block, heading, "last", [c for c in cards if c.session == newest.session])
+        heading = _heading(block, session, newest.epoch)
+        own = [card for card in cards if card.session == newest.session]
+        _add_cards(block, heading, "last session", own)
         if exchange and session is not None:
-            _add_words(block, session, heading, "last")
+            _add_words(block, session, heading)
 
 
-def _newest_work(store: Store, cards: Sequence[Item]) -> Item | None:
-    """The newest card of the session that ended last, of those in which something was done."""
-    work: dict[str, Item] = {}
-    for card in cards:
-        if is_work(card):
-            work.setdefault(card.session, card)
-    latest = list(work.values())[:_LATEST]  # they may have ended in another order
-    ends = {one.session: store.session(one.session, one.agent) for one in latest}
-    return max(
-        latest,
-        key=lambda one: found.ended if (found := ends[one.session]) else one.epoch,
-        default=None,
-    )
-
-
-def _add_cards(block: _Block, heading: str, place: str, cards: Sequence[Item]) -> bool:
+def _add_cards(block: _Block, heading: str, reason: str, cards: Sequence[Item]) -> bool:
     """The last turns of a session, the oldest first; is there something to tell of it?"""
     telling = drop_doubles([card for card in cards if is_work(card)])
     new = [card for card in telling if not block.is_told(card)]
     best = sorted(new, key=lambda card: card_status(card) == "answered")[:_LAST]
-    for card in sorted(best, key=lambda card: card.epoch):
-        text = card_line(card, block.calendar, dated=False)
-        if block.add(text, card, f"{place} session", _PLACES[place], heading):
-            block.turns.add((card.session, card.prompt_number))
+    best.sort(key=lambda card: card.epoch)
+    calendar = block.here.calendar
+    lines = (_Line(card_line(card, calendar, dated=False), card.id, card) for card in best)
+    block.add_lines(heading, reason, lines)
     return bool(telling)
 
 
-def _add_words(block: _Block, session: Session, heading: str, place: str) -> None:
+def _add_words(block: _Block, session: Session, heading: str) -> None:
     """The last question of a session and how it was answered."""
-    for item in _last_words(block.store, session):
-        text = item_line(item, block.calendar, one_line(item.body, _WORDS))
-        block.add(text, item, "last words", _PLACES[place], heading)
+    lines = (
+        _Line(item_line(item, block.here.calendar, one_line(item.body, _WORDS)), item.id, item)
+        for item in _last_words(block.store, session)
+    )
+    block.add_lines(heading, "last words", lines)
 
 
-def _undistilled(store: Store, project: Filters, own: str, newest: Item | None) -> Session | None:
+def _undistilled(block: _Block, project: Filters, newest: Item | None) -> Session | None:
     """The last session in which something telling was typed, if it is newer than every card and
     waits to be distilled, or there is no card."""
+    store = block.store
     waiting: set[str] | None = None
     for session in store.sessions(project, Paging(_SESSIONS)):
-        if session.key == own:
+        if session.key == block.here.session:
             continue
         if newest is not None and (session.key == newest.session or session.ended <= newest.epoch):
             return None
@@ -358,9 +322,10 @@ def _last_words(store: Store, session: Session) -> list[Item]:
     return [*asked, *last("message", "assistant")]
 
 
-def _heading(session: Session | None, card: Item | None, calendar: Calendar) -> str:
-    ended = session.ended if session is not None else card.epoch if card is not None else 0
-    prompts = session.prompts if session is not None else 0
+def _heading(block: _Block, session: Session | None, ended: int) -> str:
+    calendar, prompts = block.here.calendar, 0
+    if session is not None:
+        ended, prompts = session.ended, session.prompts
     day = calendar.day_label(ended)
     near = day in ("today", "yesterday")
     told = [f"{day} {calendar.time_label(ended)}" if near else day]
@@ -372,73 +337,65 @@ def _heading(session: Session | None, card: Item | None, calendar: Calendar) -> 
 # --- decided, at hand, earlier --------------------------------------------------------------------
 
 
-def _add_decided(block: _Block, project: Filters, own: str) -> None:
+def _decided_lines(block: _Block, project: Filters) -> Iterator[_Line]:
     kept = block.store.select(
         replace(project, kinds=("memory",), types=_KEPT), Paging(2 * _DECIDED)
     )
     found = block.store.select(
         replace(project, kinds=("observation",), types=("decision",)), Paging(4 * _DECIDED)
     )
-    number = 0
     for item in (*kept, *found):
-        if number == _DECIDED:
-            break
-        if block.is_told(item) or (own and item.session == own):
-            continue
-        text = join_title(item.title, one_line(item.body, _WHY))
-        day = block.calendar.day_label(item.epoch)
-        line = f"{item.id}: {quote_text(text)} ({day})"
-        if block.add(line, item, "decided", _PLACES["decided"], "Decided"):
-            number += 1
-            if item.session and item.prompt_number:
-                block.turns.add((item.session, item.prompt_number))
+        if not block.is_told(item):
+            text = join_title(item.title, one_line(item.body, _WHY))
+            yield _Line(block.dated_line(item, text), item.id, item)
 
 
-def _add_failing(block: _Block, project: Filters) -> None:
+def _failing_lines(store: Store, project: Filters) -> Iterator[_Line]:
     """Commands that do not work here, and what does instead; each is kept once for a project."""
-    found = block.store.select(
+    found = store.select(
         replace(project, kinds=("observation",), types=("discovery",)), Paging(MOST_CARDS)
     )
-    for item in [one for one in found if one.ref.startswith("project:")][:_FAILING]:
-        text = one_line(item.title, TITLE)
-        instead = one_line(item.subtitle, TITLE)
-        told = f"{item.id}: {quote_text(text)}" + (f" {quote_text(instead)}" if instead else "")
-        block.add(told, item, "fails here", _PLACES["failing"], "Does not work here")
+    for item in found:
+        if item.ref.startswith("project:"):
+            words = (one_line(text, TITLE) for text in (item.title, item.subtitle) if text)
+            yield _Line(f"{item.id}: {' '.join(map(quote_text, words))}", item.id, item)
 
 
-def _add_at_hand(block: _Block, here: Here, own: str) -> None:
-    assert here.signals is not None
+def _add_at_hand(block: _Block) -> None:
+    signals = block.here.signals
+    if signals is not None:
+        heading = f"About what you are changing{_signs(signals)}"
+        block.add_lines(heading, "at hand", _lines_at_hand(block, signals), _AT_HAND)
+
+
+def _lines_at_hand(block: _Block, signals: Signals) -> Iterator[_Line]:
+    here = block.here
     hits = relevant_hits(
-        block.store, here.project.key, here.signals, here.now, 4 * _AT_HAND, here.weights,
+        block.store, here.project.key, signals, here.now, 4 * _AT_HAND, here.weights,
         here.embedder, here.fates,
     )  # fmt: skip
-    heading = f"About what you are changing{_signs(here.signals)}"
-    number = 0
     for hit in hits:
-        turn = (hit.session, hit.prompt_number)
-        if number == _AT_HAND:
-            break
-        if hit.id in block.told or (own and hit.session == own) or is_curated_note(hit.ref):
-            continue
-        if hit.kind not in ("memory", "note") and turn in block.turns:
+        if block.is_told(hit) or is_curated_note(hit.ref):
             continue
         if hit.kind == "prompt" and find_card(block.store, hit) is None:
             continue  # what came of it is not known
-        id_, line = describe_hit(block.store, hit, block.calendar, _NOTE)
-        place = (_PLACES["at hand"], number, 0)
-        if block.page.add_line(f"- {line}", id_, "at hand", place, hit.score, heading):
-            number += 1
-            block.told |= {hit.id, id_}
-            block.turns.add(turn)
+        id_, text = describe_hit(block.store, hit, here.calendar, _NOTE)
+        yield _Line(text, id_, hit, hit.score)
 
 
 def _signs(signals: Signals) -> str:
-    """(branch fix/retries, client.py, cli.py)"""
-    names = [short_name(file.rsplit("/", 1)[-1]) for file in signals.changed[:_FILES]]
-    more = len(signals.changed) - len(names)
+    """(client.py, cli.py, branch fix/retries)"""
+    names = _join_files(signals.changed, _FILES, ", ")
     branch = f"branch {short_name(signals.branch)}" if signals.branch else ""
-    told = ", ".join(filter(None, (*names, f"{more} more" if more > 0 else "", branch)))
+    told = ", ".join(filter(None, (names, branch)))
     return f" ({told})" if told else ""
+
+
+def _join_files(files: Collection[str], most: int, ahead: str = " and ") -> str:
+    """The names of some files, and how many more there are."""
+    names = [short_name(file.rsplit("/", 1)[-1]) for file in list(files)[:most]]
+    more = f"{ahead}{len(files) - most} more" if len(files) > most else ""
+    return ", ".join(names) + more
 
 
 def _add_earlier(block: _Block, cards: Sequence[Item]) -> None:
@@ -449,17 +406,16 @@ def _add_earlier(block: _Block, cards: Sequence[Item]) -> None:
         if len(parts) == _EARLIER:
             break
         status = card_status(card)
-        if (card.session and card.session in sessions) or card.id in block.told:
+        if (card.session and card.session in sessions) or block.is_told(card):
             continue
         if card.kind == "summary" and card.subtitle and status not in ("done", "changed"):
             continue
-        if card.session:
-            sessions.add(card.session)
+        sessions.add(card.session)
         title = one_line(card.title or card.body, TITLE)
         parts.append((card, f"{card.id} {quote_text(title)}"))
     while parts:
         line = "Earlier: " + " · ".join(text for _, text in parts)
-        if block.page.add_line(line, parts[0][0].id, "earlier", (_PLACES["earlier"], 0, 0)):
+        if block.page.add_line(line, parts[0][0].id, "earlier"):
             block.page.shown += [Shown(card.id, 0.0, 0, "earlier") for card, _ in parts[1:]]
             return
         parts.pop()

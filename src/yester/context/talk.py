@@ -37,7 +37,6 @@ _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _TALK = ("message", "prompt")
 _LONG = 3_000  # characters, from which on something is said; and no prompt waits for the patterns
 _TOOL_TERMS = 6  # distinct ones, below which what a tool was asked and said is no news
-_LISTING_TERMS = 16  # … where all it did was to list or print
 _ANNOUNCED = 10  # words in which something is announced and nothing told
 _STATED = 3  # terms of a sentence in which something is told
 _PLACEHOLDER = re.compile(r"\[redacted:[^\]\s]{1,60}\]|\[private\]")
@@ -148,10 +147,8 @@ def _is_mostly_redacted(text: str) -> bool:
 
 
 def _has_few_terms(text: str) -> bool:
-    if load_pattern("talk", "went wrong").search(text):
-        return False
-    listing = load_pattern("talk", "listing").match(text)
-    return len(_telling_terms(text)) < (_LISTING_TERMS if listing else _TOOL_TERMS)
+    wrong = load_pattern("talk", "went wrong").search(text)
+    return wrong is None and len(_telling_terms(text)) < _TOOL_TERMS
 
 
 def _announces(text: str) -> bool:

@@ -36,14 +36,13 @@ from yester.llm.questions import (
     Evidence,
     Headed,
     check_headed,
-    clean_text,
     cut_middle,
     make_prompt,
-    one_line,
 )
 from yester.memories.memory_md import memory_paths
 from yester.model import Archived, Item, Queue, Session, Waiting
 from yester.store.contract import Store
+from yester.text.sentences import clean_text, one_line
 
 LATELY = 86_400_000  # ms; what ended before is no news
 LABELS: Mapping[str, str] = {

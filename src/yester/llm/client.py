@@ -49,6 +49,7 @@ _CLAUDE_PATH = "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin"
 _CUT_OFF = "output token maximum"  # claude says so in words alone
 _Request = tuple[str, dict[str, str] | None, dict[str, Any]]  # path, headers, body
 _LONGEST_KEY = 4096
+_WISHES = re.compile(r"effort|reasoning|output_config|format|schema", re.I)
 # How providers call the tokens that were read, and those that were written.
 _COUNTED = (
     ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "prompt_tokens"),
@@ -128,23 +129,33 @@ class _ServedModel:
     """A model behind HTTP. A dialect says how a question is written and an answer read."""
 
     calls = 1
+    provider: str
     url: str  # where the provider's own server is
+    domain: str
     thinks: re.Pattern[str]  # models that are told to think little
 
     def __init__(self, model: str, key: str, url: str = "") -> None:
         self.name = model
         self._server = Server(url or self.url, key, "llm")
         self.here = self._server.here
+        self._is_own = self._server.host.endswith(self.domain)
+        if self._is_own and not key:
+            raise ConfigError(
+                f"llm.provider {self.provider} needs llm.key, or llm.url of another server"
+            )
         self._asks_format, self._asks_effort = True, self.thinks.search(model) is not None
 
     def complete(self, prompt: Prompt, seconds: float) -> Answer:
         path, headers, body = self._write_request(prompt)
-        reply = self._server.post(path, {"model": self.name, **body}, seconds, headers)
-        if reply.status in (400, 422):
-            self._ask_for_less(reply.message.lower())
-        found = reply.read_object()
         try:
+            found = self._server.post(path, {"model": self.name, **body}, seconds, headers)
             return self._read_answer(found)
+        except LlmError as error:
+            if error.status in (400, 422) and self._asks_format and _WISHES.search(str(error)):
+                # What it does not know it is not asked for the next time.
+                self._asks_format = self._asks_effort = False
+                raise Malformed(f"{self.name} does not know all that was asked of it") from None
+            raise
         except (KeyError, IndexError, TypeError, AttributeError):
             raise protocol_error(self._server.host) from None
 
@@ -155,29 +166,14 @@ class _ServedModel:
         """Whatever is not of the protocol may raise what looking into it raises."""
         raise NotImplementedError
 
-    def _ask_for_less(self, message: str) -> None:
-        """A model that does not know what we asked for is asked without it the next time."""
-        if self._asks_effort and re.search(r"effort|reasoning", message):
-            self._asks_effort = False
-        elif self._asks_format and re.search(r"output_config|format|schema", message):
-            self._asks_format = False
-        else:
-            return
-        raise Malformed(f"{self.name} does not know all that was asked of it")
-
 
 class Anthropic(_ServedModel):
     """The Messages API."""
 
-    url = "https://api.anthropic.com"
+    provider, url, domain = "anthropic", "https://api.anthropic.com", "anthropic.com"
     # Models of this generation think by themselves; how much is said by `effort`, which older ones
     # refuse. Forcing a tool, a temperature or a beginning of the answer are errors with them.
     thinks = re.compile(r"claude-[a-z]+-(?:[5-9]|\d\d)\b")
-
-    def __init__(self, model: str, key: str, url: str = "") -> None:
-        super().__init__(model, key, url)
-        if not key and not self.here:
-            raise ConfigError("llm.provider anthropic needs llm.key")
 
     def _write_request(self, prompt: Prompt) -> _Request:
         config: dict[str, Any] = {}
@@ -199,57 +195,43 @@ class Anthropic(_ServedModel):
         return path, headers, body
 
     def _read_answer(self, found: dict[str, Any]) -> Answer:
-        blocks = [block for block in found["content"] if isinstance(block, dict)]
         # By their type: thinking may come first.
-        texts = [block.get("text") for block in blocks if block.get("type") == "text"]
-        text = "".join(part for part in texts if isinstance(part, str))
-        return _make_answer(text, found["usage"], str(found.get("stop_reason")))
+        texts = [block["text"] for block in found["content"] if block["type"] == "text"]
+        return _make_answer("".join(texts), found["usage"], str(found.get("stop_reason")))
 
 
 class OpenAi(_ServedModel):
     """Chat completions: OpenAI, OpenRouter, Gemini, Ollama, LM Studio."""
 
-    url = "https://api.openai.com/v1"
-    thinks = re.compile(r"(?:^|/)(?:gpt-(?:[5-9]|\d\d)|o\d)")
-
-    def __init__(self, model: str, key: str, url: str = "") -> None:
-        super().__init__(model, key, url)
-        own = self._server.host.endswith(".openai.com")
-        if own and not key:
-            raise ConfigError("llm.provider openai needs llm.key, or llm.url of another server")
-        # OpenAI's newer models refuse the old name of the limit; others ignore the new one, and
-        # then there would be no limit.
-        self._limit = "max_completion_tokens" if own else "max_tokens"
-        self._asks_effort = own and self._asks_effort
+    provider, url, domain = "openai", "https://api.openai.com/v1", ".openai.com"
+    thinks = re.compile(r"^(?:gpt-(?:[5-9]|\d\d)|o\d)")
 
     def _write_request(self, prompt: Prompt) -> _Request:
         parts = {"system": prompt.system, "user": prompt.text}
         messages = [{"role": role, "content": sendable_text(text)} for role, text in parts.items()]
-        body: dict[str, Any] = {self._limit: prompt.most_tokens, "messages": messages}
+        # OpenAI's newer models refuse the old name of the limit; others ignore the new one, and
+        # then there would be no limit.
+        limit = "max_completion_tokens" if self._is_own else "max_tokens"
+        body: dict[str, Any] = {limit: prompt.most_tokens, "messages": messages}
         if self._asks_format:
             named = {"name": "answer", "strict": True, "schema": prompt.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
-        if self._asks_effort:
+        if self._is_own and self._asks_effort:
             body["reasoning_effort"] = "low"
-        return "/chat/completions" if self._server.path else "/v1/chat/completions", None, body
+        return "/chat/completions", None, body
 
     def _read_answer(self, found: dict[str, Any]) -> Answer:
         choice = found["choices"][0]
         message = choice["message"]
-        text = message.get("content") or ""
-        if not isinstance(text, str):
-            raise TypeError
         stop = "refusal" if message.get("refusal") else str(choice.get("finish_reason"))
-        return _make_answer(text, found.get("usage") or {}, stop)
+        return _make_answer(message.get("content") or "", found.get("usage") or {}, stop)
 
 
-def _make_answer(text: str, usage: Mapping[str, Any], stop: str, cost: Any = None) -> Answer:
-    """Some leave the counts of tokens out, or write nonsense."""
-    counts = {
-        name: int(number)
-        for name, number in usage.items()
-        if isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number < 1e12
-    }
+def _make_answer(text: Any, usage: Mapping[str, Any], stop: str, cost: Any = None) -> Answer:
+    """Some leave the counts of tokens out, or write nonsense. TypeError where there is no text."""
+    if not isinstance(text, str):
+        raise TypeError
+    counts = {name: n for name, n in usage.items() if isinstance(n, int) and 0 <= n < 1e12}
     read, written = (sum(counts.get(name, 0) for name in names) for names in _COUNTED)
     paid = float(cost) if isinstance(cost, int | float) and cost >= 0 else None
     return Answer(text, read, written, _STOPS.get(stop, "done"), paid)
@@ -354,8 +336,6 @@ class Claude:
             answer = _make_answer(text, found.get("usage") or {}, stop, found.get("total_cost_usd"))
         except (msgspec.MsgspecError, AttributeError, TypeError):
             raise protocol_error("claude") from None
-        if not isinstance(text, str):
-            raise protocol_error("claude")
         if stop == "failed":
             kind = Busy if found.get("api_error_status") in BUSY else LlmError
             raise kind(f"claude: {clean_message(text, self._key)}")

@@ -19,12 +19,10 @@ from yester.llm.questions import (
     Headings,
     check_digest,
     digest_prompt,
-    harmless_text,
-    one_line,
 )
 from yester.model import Hit
 from yester.tables import load_table
-from yester.text.sentences import split_sentences
+from yester.text.sentences import clean_text, one_line, split_sentences
 from yester.text.terms import query_terms, text_terms
 
 LINES = 5  # under one heading
@@ -84,7 +82,7 @@ def extract_headings(query: str, hits: Sequence[Hit]) -> Headings:
 def _hit_sentences(hit: Hit) -> list[str]:
     # What a tool printed is no sentence of anybody.
     text = hit.title if hit.role == "tool" else f"{hit.title}\n{hit.text[:_SCANNED]}"
-    parts = (_BULLET.sub("", part) for part in split_sentences(harmless_text(text)))
+    parts = (_BULLET.sub("", part) for part in split_sentences(clean_text(text)))
     return [part for part in parts if len(part) >= _SHORTEST and " " in part]
 
 
@@ -108,7 +106,7 @@ def _list_files(hits: Sequence[Hit]) -> tuple[Entry, ...]:
     """Paths and the items they stand in; those of several items first."""
     where: dict[str, dict[int, None]] = {}
     for hit in hits:
-        named = () if hit.files else _PATH.findall(harmless_text(hit.text[:_SCANNED]))
+        named = () if hit.files else _PATH.findall(clean_text(hit.text[:_SCANNED]))
         for path in (*hit.files, *named):
             where.setdefault(one_line(path, LONGEST), {})[hit.id] = None
     ordered = sorted(where.items(), key=lambda pair: -len(pair[1]))

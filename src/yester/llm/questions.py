@@ -21,13 +21,13 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 import msgspec
 from msgspec import inspect
 
+from yester.cards.titles import CONCEPTS
 from yester.errors import Malformed
-from yester.fence import fence_text, neutralize_text, strip_fenced
+from yester.fence import fence_text
 from yester.ingest.prepare import Shown, is_repeated
 from yester.model import Hit, Item, replace
-from yester.redact import redact
 from yester.tables import load_table
-from yester.text.sentences import shorten_text, split_sentences
+from yester.text.sentences import clean_text, one_line, split_sentences
 from yester.text.terms import query_terms, text_terms
 
 T = TypeVar("T")
@@ -35,15 +35,6 @@ H = TypeVar("H", bound="Headed")
 
 # Characters that are sent of a turn (its beginning and its end), a hit, a question; paths.
 MOST_TURN, MOST_HIT, MOST_QUERY, MOST_FILES = 24_000, 2_500, 500, 60
-CONCEPTS = (
-    "how-it-works",
-    "why-it-exists",
-    "what-changed",
-    "problem-solution",
-    "gotcha",
-    "pattern",
-    "trade-off",
-)
 # The five headings of a digest, and how they are shown.
 HEADINGS: Mapping[str, str] = {
     "decisions": "Decisions and why",
@@ -190,14 +181,9 @@ def digest_prompt(query: str, hits: Sequence[Hit]) -> Prompt:
         paths = f"\nFiles: {', '.join(hit.files[:12])}" if hit.files else ""
         title = f"\n{clean_text(hit.title)[:200]}" if hit.title else ""
         notes.append(f"{head}{title}\n{cut_middle(clean_text(hit.text), MOST_HIT)}{paths}")
-    asked = " ".join(neutralize_text(redact(query)).split())[:MOST_QUERY]
-    ahead = f"The question: {asked or 'what happened here?'}\n\n"
+    asked = one_line(query, MOST_QUERY) or "what happened here?"
+    ahead = f"The question: {asked}\n\n"
     return make_prompt("digest", Headings, "\n\n".join(notes), ahead)
-
-
-def clean_text(text: str) -> str:
-    """Without secrets and without what yester itself has put there."""
-    return strip_fenced(redact(text))
 
 
 def cut_middle(text: str, most: int) -> str:
@@ -319,15 +305,5 @@ class Evidence:
 
     def keep_story(self, text: str, most: int) -> str:
         """The sentences that hold."""
-        sentences = split_sentences(harmless_text(text))
+        sentences = split_sentences(clean_text(text))
         return one_line(" ".join(self.keep_lines(sentences, _STORY, most)), most)
-
-
-def harmless_text(text: str) -> str:
-    """Without secrets, without our blocks, without anything that hides or could pass for a tag."""
-    return neutralize_text(strip_fenced(redact(text)))
-
-
-def one_line(text: str, most: int) -> str:
-    """A text on one line, cut at a word where it is too long."""
-    return shorten_text(harmless_text(text), most)

@@ -23,15 +23,14 @@ from yester.ingest.prepare import Shown, prepare_item, shown_texts
 from yester.llm.budget import SECONDS, Asker, Said, day_of
 from yester.llm.questions import (
     SECTIONS,
-    Observed,
     TurnNotes,
     check_turn_notes,
-    clean_text,
     turn_prompt,
 )
 from yester.model import Item, Refinement, Session, replace
 from yester.store.contract import Store
 from yester.store.figures import spent_since
+from yester.text.sentences import clean_text
 
 LATELY = 86_400_000  # ms; older turns are not asked about unless somebody names their session
 CUT_SHORT = "cut short: it was asked, and nobody was there for the answer"
@@ -41,12 +40,19 @@ _STEP_CHARS = 1_500  # of what a tool was given and gave
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What was found in a turn without a model. `shown` is what the agent was shown in the
-    session (`ingest.prepare.shown_texts`), which is never noted as something new."""
+    """What was found in a turn without a model, the text of the turn, and the items that is made
+    of. `shown` is what the agent was shown in the session (`ingest.prepare.shown_texts`), which is
+    never noted as something new."""
 
     observations: tuple[Item, ...] = ()
     summary: Item | None = None
+    text: str = ""
     shown: tuple[Shown, ...] = ()
+    key: str = ""  # of the turn
+    number: int = 0
+    started: int = 0
+    shape: str = ""
+    sources: tuple[int, ...] = ()
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -57,29 +63,16 @@ class Draft:
         return tuple(dict.fromkeys(path for one in self.items for path in one.files))
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A turn to be asked about: what was found in it, its text, and what that is made of."""
-
-    key: str
-    number: int
-    started: int
-    shape: str
-    draft: Draft
-    text: str
-    sources: tuple[int, ...]
-
-
 # --- one turn ------------------------------------------------------------------------------------
 
 
-def refine_draft(asker: Asker, draft: Draft, text: str, seconds: float = SECONDS) -> Said[Draft]:
+def refine_draft(asker: Asker, draft: Draft, seconds: float = SECONDS) -> Said[Draft]:
     """A model's notes of a turn from its text, which is what is new since the last one, or the
     reason why it stays as it was found; never raises."""
-    if not draft.items or not text.strip():
+    if not draft.items or not draft.text.strip():
         return Said(reason="there is nothing to refine")
-    prompt = turn_prompt(text, draft.observations, draft.files)
-    given = clean_text(text)
+    prompt = turn_prompt(draft.text, draft.observations, draft.files)
+    given = clean_text(draft.text)
     check = partial(check_turn_notes, given=given, files=draft.files, shown=draft.shown)
     said = asker.ask(prompt, check, seconds)
     if said.value is None:
@@ -92,19 +85,20 @@ def refine_draft(asker: Asker, draft: Draft, text: str, seconds: float = SECONDS
 def _noted_observations(notes: TurnNotes, draft: Draft) -> tuple[Item, ...]:
     """None from the model is no reason to forget what was seen to happen: the caller keeps it."""
     base = draft.items[0]
+    changed = {path for item in draft.items for path in item.files_modified}
     shares = _share_tokens(draft.observations, len(notes.observations))
     made = []
     for number, (one, tokens) in enumerate(zip(notes.observations, shares, strict=True)):
         known = number < len(draft.observations)
         place = draft.observations[number] if known else base
-        ref = place.ref if known else f"{base.ref}+{number}"
-        read, modified = _touched_files(one, draft)
         made.append(
             replace(
-                place, ref=ref, kind="observation", type=one.type, title=one.title,
-                subtitle=one.subtitle, body=one.narrative or " ".join(one.facts), facts=one.facts,
-                concepts=one.concepts, files_read=read, files_modified=modified, sections={},
-                discovery_tokens=tokens, alias="", id=0,
+                place, ref=place.ref if known else f"{base.ref}+{number}", kind="observation",
+                type=one.type, title=one.title, subtitle=one.subtitle,
+                body=one.narrative or " ".join(one.facts), facts=one.facts, concepts=one.concepts,
+                files_read=tuple(path for path in one.files if path not in changed),
+                files_modified=tuple(path for path in one.files if path in changed),
+                sections={}, discovery_tokens=tokens, alias="", id=0,
             )
         )  # fmt: skip
     return tuple(made)
@@ -114,13 +108,6 @@ def _share_tokens(found: Sequence[Item], parts: int) -> list[int]:
     """The tokens of all that was found, shared out: the sum stays what it was."""
     whole = sum(one.discovery_tokens for one in found)
     return [whole // parts + (number < whole % parts) for number in range(parts)]
-
-
-def _touched_files(one: Observed, draft: Draft) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Read and modified."""
-    changed = {path for item in draft.items for path in item.files_modified}
-    modified = tuple(path for path in one.files if path in changed)
-    return tuple(path for path in one.files if path not in changed), modified
 
 
 def _noted_summary(notes: TurnNotes, found: Item | None) -> Item | None:
@@ -139,7 +126,7 @@ def _noted_summary(notes: TurnNotes, found: Item | None) -> Item | None:
 
 def find_unrefined(
     store: Store, session: Session, since: int, rules: DistilRules, again: bool = False
-) -> list[Turn]:
+) -> list[Draft]:
     """The distilled turns since then which no model was asked about as they are now; with `again`
     those, too, for which that came to nothing."""
     known = distilled_items(store, session.id)
@@ -154,14 +141,18 @@ def find_unrefined(
     committed = Changes(turns).follow().commits_by_turn(LOOK_BACK)
     for turn, commits in zip(turns, committed, strict=True):
         now, mark = turn_shape(turn, commits), marks.get(turn.key)
-        if turn.started < since or (
-            mark is not None and mark.shape == now and not (again and mark.reason)
-        ):
+        asked = mark is not None and mark.shape == now and not (again and mark.reason)
+        own = [item for item in known if f":{turn.key}:" in item.ref]
+        if turn.started < since or asked or not own:
             continue
-        draft = replace(_draft_of_turn(known, turn), shown=shown)
+        observed = (i for i in own if i.kind == "observation" and WARNING not in i.tags)
+        summary = next((item for item in own if item.kind == "summary"), None)
+        sources, text = _text_of_turn(turn, history.texts)
+        draft = Draft(
+            tuple(observed), summary, text, shown, turn.key, turn.number, turn.started, now, sources
+        )
         if draft.items:
-            sources, text = _text_of_turn(turn, history.texts)
-            found.append(Turn(turn.key, turn.number, turn.started, now, draft, text, sources))
+            found.append(draft)
     return found
 
 
@@ -169,35 +160,27 @@ def refine_turns(
     store: Store,
     asker: Asker,
     session: Session,
-    turns: Sequence[Turn],
+    drafts: Sequence[Draft],
     stopped: Callable[[], bool] = lambda: False,
-) -> Iterator[tuple[Turn, str]]:
+) -> Iterator[tuple[Draft, str]]:
     """Ask about turns, one after the other: each, and why it stays as it was found. Ends early
     where so many calls are under way already as may be: those that are left are still to be asked
     about."""
-    for turn in turns:
+    for draft in drafts:
         now = asker.now()
         if stopped() or spent_since(store, day_of(now), now).in_flight >= asker.limits.in_flight:
             return
-        mark = Refinement(session.id, turn.key, turn.shape, now, asker.model.name, CUT_SHORT)
+        mark = Refinement(session.id, draft.key, draft.shape, now, asker.model.name, CUT_SHORT)
         with store.transaction("ledger"):
             store.append([mark])
-        refined = refine_draft(asker, turn.draft, turn.text)
+        refined = refine_draft(asker, draft)
         reason, noted = refined.reason, refined.value
-        if noted is not None and not _store_refined(store, session, turn, noted, mark):
+        if noted is not None and not _store_refined(store, session, draft, noted, mark):
             reason = MEANWHILE
         if reason:
             with store.transaction("ledger"):
                 store.append([replace(mark, reason=reason)])
-        yield turn, reason
-
-
-def _draft_of_turn(known: Sequence[Item], turn: View) -> Draft:
-    """What was found in a turn."""
-    own = [item for item in known if f":{turn.key}:" in item.ref]
-    summary = next((item for item in own if item.kind == "summary"), None)
-    observed = (i for i in own if i.kind == "observation" and WARNING not in i.tags)
-    return Draft(tuple(observed), summary)
+        yield draft, reason
 
 
 def _text_of_turn(turn: View, texts: Mapping[int, str]) -> tuple[tuple[int, ...], str]:
@@ -214,18 +197,18 @@ def _text_of_turn(turn: View, texts: Mapping[int, str]) -> tuple[tuple[int, ...]
 
 
 def _store_refined(
-    store: Store, session: Session, turn: Turn, noted: Draft, mark: Refinement
+    store: Store, session: Session, draft: Draft, noted: Draft, mark: Refinement
 ) -> bool:
     """Put what a model wrote in place of what was found; False where that is there no more."""
-    whole = tuple((-1, source) for source in turn.sources)
+    whole = tuple((-1, source) for source in draft.sources)
     entries = [replace(prepare_item(replace(one, id=0)), evidence=whole) for one in noted.items]
     refs = {one.ref for one in noted.items}
     with store.transaction("work"):
         there = {item.ref: item for item in distilled_items(store, session.id)}
-        if any(there.get(one.ref) != one for one in turn.draft.items):
+        if any(there.get(one.ref) != one for one in draft.items):
             return False
-        store.remove([one.id for one in turn.draft.items if one.ref not in refs])
+        store.remove([one.id for one in draft.items if one.ref not in refs])
         store.put(entries)
         store.append([replace(mark, reason="")])
-        store.queue_sessions({session.id: turn.started})  # its session's summary is made of it
+        store.queue_sessions({session.id: draft.started})  # its session's summary is made of it
     return True

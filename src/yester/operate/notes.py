@@ -16,7 +16,7 @@ from typing import Any
 from yester.agents.sources import first_records
 from yester.capture.rules import Rules
 from yester.fence import strip_fenced
-from yester.files import read_shared, read_text
+from yester.files import read_bytes, read_shared
 from yester.ingest.prepare import prepare_item
 from yester.llm.archive import is_archive_heading
 from yester.memories import memory_md
@@ -85,7 +85,7 @@ def import_notes(
             if same and not again:
                 report.unchanged += 1
                 continue
-            text = read_text(file)
+            text = read_bytes(file).decode("utf-8", "replace")
         except OSError as error:
             report.problems.append(f"{path}: {error.strerror or error}")
             continue

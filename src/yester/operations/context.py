@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from yester import git
 from yester.agents.values import relative_path
 from yester.config import narrow_config
-from yester.context.block import Context
-from yester.context.prompt import Given, Search, at_prompt, at_read
-from yester.context.start import Here, at_start, for_agent
+from yester.context.block import Context, Here
+from yester.context.prompt import Given, at_prompt, at_read
+from yester.context.start import at_start, for_agent
 from yester.errors import UsageError
 from yester.fence import MOST_UNITS
 from yester.memories.files import narrow_limit
@@ -74,14 +74,12 @@ def build_context(memory: Memory, request: ContextRequest) -> Context:
         return Context()
     starts = request.event in _STARTS
     signals = memory.git_signals(cwd, wait=starts)
-    search = Search(
-        Weights().with_half_life(config.number("recency_halflife_days")), memory.search_embedder,
-        memory.judge_staleness(root), changed_files(signals), config.flag("cross_project"),
-    )  # fmt: skip
     here = Here(
         project, request.session, request.now or memory.now, signals=signals,
-        rules=applicable_rules(store, project, search.files) if starts else (),
-        weights=search.weights, embedder=search.embedder, fates=search.fates,
+        rules=applicable_rules(store, project, changed_files(signals)) if starts else (),
+        weights=Weights().with_half_life(config.number("recency_halflife_days")),
+        embedder=memory.search_embedder, fates=memory.judge_staleness(root),
+        everywhere=config.flag("cross_project"),
     )  # fmt: skip
     most = narrow_limit(config.number("max_inject"), root)
     given = Given(request.known, request.spent, min(most, 3), 250, units=request.units)
@@ -91,7 +89,7 @@ def build_context(memory: Memory, request: ContextRequest) -> Context:
     exchange = config.flag("last_exchange")
     budget = request.budget or config.number("start_tokens")
     asked = replace(request, file=file, budget=budget)
-    return choose_context(store, asked, here, given, search, exchange)
+    return choose_context(store, asked, here, given, exchange)
 
 
 def choose_context(
@@ -99,7 +97,6 @@ def choose_context(
     request: ContextRequest,
     here: Here,
     given: Given | None = None,
-    search: Search | None = None,
     exchange: bool = False,
 ) -> Context:
     """By the event. Its file is seen from the project; `exchange`: at a start with the last words
@@ -111,7 +108,6 @@ def choose_context(
         )  # fmt: skip
     if request.event == "SubagentStart":
         return for_agent(store, here)
-    about = here.project, here.session, here.now, given, search, here.zone
     if request.event == "UserPromptSubmit":
-        return at_prompt(store, request.prompt, *about)
-    return at_read(store, request.file, *about)
+        return at_prompt(store, request.prompt, here, given)
+    return at_read(store, request.file, here, given)

@@ -2,16 +2,15 @@
 For readers: what there is to read of it, and what that costs; one text and one estimate on every
 face, so that the same item never has two prices.
 
-Stored form, little endian, one block per field that has terms: field number (1 byte), number of
-distinct terms (4), number of terms (4), the terms' hashes (4 each), their counts (1 each, at most
-255). Hashes instead of words make it small and need no dictionary; among the few hundred terms of
-one item a 32-bit hash is as good as the word.
+Stored form, little endian (as every machine is that our libraries run on), one block per field that
+has terms: field number (1 byte), number of distinct terms (4), number of terms (4), the terms'
+hashes (4 each), their counts (1 each, at most 255). Hashes instead of words make it small and need
+no dictionary; among the few hundred terms of one item a 32-bit hash is as good as the word.
 """
 
 from __future__ import annotations
 
 import struct
-import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,8 +22,6 @@ from yester.text.terms import term_hash, text_terms
 
 FIELDS = ("title", "subtitle", "body", "facts", "concepts", "files", "tool", "sections")
 _HEADER = struct.Struct("<BII")
-_MANY = 60  # bytes for each wanted term, up to which looking at all is cheaper than searching
-_SWAP = sys.byteorder == "big"
 
 
 def expand_item(item: Item) -> Document:
@@ -41,40 +38,26 @@ def expand_item(item: Item) -> Document:
     )
     vector: list[bytes] = []
     lengths: list[tuple[int, int]] = []
-    fields: list[Counter[str]] = []
+    terms: dict[str, int] = {}
     for number, text in enumerate(texts):
         counts = Counter(text_terms(text)) if text else None
         if not counts:
             continue
         length = counts.total()
-        hashes = array("I", map(term_hash, counts))
-        if _SWAP:
-            hashes.byteswap()
         vector += (
             _HEADER.pack(number, len(counts), length),
-            hashes.tobytes(),
+            array("I", map(term_hash, counts)).tobytes(),
             bytes(min(n, 255) for n in counts.values()) if length > 255 else bytes(counts.values()),
         )
         lengths.append((number, length))
-        fields.append(counts)
-    return Document(_distinct_terms(fields), b"".join(vector), tuple(lengths))
+        terms.update(counts)
+    return Document(list(terms), b"".join(vector), tuple(lengths))
 
 
 def _telling_tags(item: Item) -> list[str]:
     """A tag that repeats the type would make all of a type answers to a question with its name."""
     own = item.type.replace("_", "-")
     return [tag for tag in item.tags if tag != own]
-
-
-def _distinct_terms(fields: list[Counter[str]]) -> list[str]:
-    """One long field and some short ones is the rule: build no set of the long one's terms."""
-    if not fields:
-        return []
-    longest = max(fields, key=len)
-    if len(fields) == 1:
-        return list(longest)
-    others = {term for counts in fields if counts is not longest for term in counts}
-    return [*longest, *(term for term in others if term not in longest)]
 
 
 class FieldTerms(Struct, frozen=True):
@@ -89,7 +72,7 @@ class FieldTerms(Struct, frozen=True):
 def read_fields(vector: bytes) -> list[FieldTerms]:
     """The stored form back as terms per field."""
     return [
-        FieldTerms(number, length, _read_hashes(vector, begin, end), vector[end:stop])
+        FieldTerms(number, length, array("I", vector[begin:end]), vector[end:stop])
         for number, length, begin, end, stop in _walk_fields(vector)
     ]
 
@@ -105,29 +88,15 @@ def _walk_fields(vector: bytes) -> Iterator[tuple[int, int, int, int, int]]:
         yield number, length, begin, end, at
 
 
-def _read_hashes(vector: bytes, begin: int, end: int) -> array[int]:
-    hashes = array("I", vector[begin:end])
-    if _SWAP:
-        hashes.byteswap()
-    return hashes
-
-
 def find_matches(
     vector: bytes, wanted: Sequence[tuple[int, bytes]]
 ) -> list[tuple[int, int, list[tuple[int, int]]]]:
     """(field number, number of terms, [(hash, count)]) of the wanted terms alone.
 
-    Scoring looks at hundreds of vectors for a handful of terms: in long ones those are searched for
-    as the four bytes they are stored as (`hash_bytes`), and nothing is decoded.
+    Scoring looks at hundreds of vectors for a handful of terms: those are searched for as the four
+    bytes they are stored as (`hash_bytes`), and nothing is decoded.
     """
     found: list[tuple[int, int, list[tuple[int, int]]]] = []
-    if _MANY * len(wanted) > len(vector):
-        asked = {term for term, _ in wanted}
-        for one in read_fields(vector):
-            if both := asked.intersection(one.hashes):
-                at, counts = one.hashes.index, one.counts
-                found.append((one.field, one.length, [(term, counts[at(term)]) for term in both]))
-        return found
     there = [one for one in wanted if one[1] in vector]
     find = vector.find
     for number, length, begin, end, _ in _walk_fields(vector) if there else ():

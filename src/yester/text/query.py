@@ -16,7 +16,7 @@ Operators are written in capitals and belong to short questions on one line. In 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -76,14 +76,14 @@ def parse_query(text: str) -> Query:
         pieces, filters = _split_pieces(stripped)
     operators = any(p.kind in ("operator", "phrase", "near", "prefix") for p in pieces)
     must = _Parser(pieces).parse_sequence() if operators else None
-    asked = [p for p in pieces if p.kind in ("word", "phrase", "near")]
     unwanted = _excluded_terms(must)
+    asked = [p for p in pieces if p.kind in ("word", "phrase", "near")]
     telling = [p for p in asked if p.kind != "word" or p.text.strip(".,;:!?").lower() not in STOP]
+    prefixes = tuple(p.text.lower() for p in pieces if p.kind == "prefix")
     found: dict[str, None] = {}
-    for piece in telling or asked:
+    for piece in telling or asked or (pieces if not prefixes else ()):
         found.update(dict.fromkeys(text_terms(piece.text)))
     ranked = tuple(term for term in found if term not in unwanted)
-    prefixes = tuple(p.text.lower() for p in pieces if p.kind == "prefix")
     return Query(ranked, prefixes, must, tuple(filters), bool((telling and ranked) or prefixes))
 
 
@@ -109,7 +109,7 @@ def _split_pieces(text: str) -> tuple[list[_Piece], list[tuple[str, str]]]:
             kind = "operator"
         if kind != "phrase" or any(True for _ in text_terms(said)):
             pieces.append(_Piece(kind, said, distance))
-    return _only_real_operators(pieces), filters
+    return pieces, filters
 
 
 def _is_filter(name: str, value: str) -> bool:
@@ -124,24 +124,9 @@ def _is_filter(name: str, value: str) -> bool:
     return bool(value)
 
 
-def _only_real_operators(pieces: list[_Piece]) -> list[_Piece]:
-    """AND and OR need something on both sides, NOT something behind it; others are plain words."""
-    for at, piece in enumerate(pieces):
-        if piece.kind != "operator":
-            continue
-        before = pieces[at - 1].kind if at else ""
-        after = pieces[at + 1] if at + 1 < len(pieces) else _Piece("", "")
-        negates = piece.text == "NOT"
-        follows = after.kind in (*_OPERANDS, "open") or (
-            after.kind == "operator" and after.text == "NOT" and not negates
-        )
-        if not follows or not (negates or before in (*_OPERANDS, "close")):
-            pieces[at] = _Piece("word", piece.text)
-    return pieces
-
-
 class _Parser:
-    """Recursive descent over pieces; never fails: stray brackets are passed over.
+    """Recursive descent over pieces; never fails: stray brackets are passed over, an operator
+    with nothing behind it, too.
 
     Without an operator between them, words are a group that ranks and does not restrict; a phrase,
     a prefix and NEAR always restrict.
@@ -157,50 +142,49 @@ class _Parser:
         parts = []
         while self._at < len(self._pieces):
             begin = self._at
-            if self._pieces[begin].kind == "close":
+            kind = self._pieces[begin].kind
+            if kind == "close":
                 self._at += 1
                 if in_brackets:
                     break
                 continue  # without its opening one
             part = self._parse_either()
-            alone = self._at == begin + 1 and self._pieces[begin].kind in ("word", "operator")
+            alone = self._at == begin + 1 and kind in ("word", "operator")
             if in_brackets or not alone:
                 parts.append(part)
-        return _join_every(parts)
+        return _join_parts(Every, parts)
 
     def _parse_either(self) -> Expression | None:
         parts = [self._parse_both()]
         while self._pass_operator("OR"):
             parts.append(self._parse_both())
-        found = tuple(part for part in parts if part is not None)
-        return Some(found) if len(found) > 1 else _join_every(found)
+        return _join_parts(Some, parts)
 
     def _parse_both(self) -> Expression | None:
         parts = [self._parse_operand()]
-        while self._pass_operator("AND") or self._next_is("operator", "NOT"):
+        while self._pass_operator("AND") or self._is_operator(self._at, "NOT"):
             parts.append(self._parse_operand())
-        return _join_every(parts)
+        return _join_parts(Every, parts)
 
     def _parse_operand(self) -> Expression | None:
         if self._pass_operator("NOT"):
             part = self._parse_operand()
             return None if part is None else Without(part)
-        if self._at >= len(self._pieces) or self._next_is("close"):
-            return None
         piece = self._pieces[self._at]
         self._at += 1
         return self.parse_sequence(True) if piece.kind == "open" else _leaf_expression(piece)
 
-    def _next_is(self, kind: str, text: str = "") -> bool:
-        if self._at >= len(self._pieces):
-            return False
-        piece = self._pieces[self._at]
-        return piece.kind == kind and (not text or piece.text == text)
-
     def _pass_operator(self, text: str) -> bool:
-        there = self._next_is("operator", text)
+        there = self._is_operator(self._at, text)
         self._at += there
         return there
+
+    def _is_operator(self, at: int, text: str) -> bool:
+        """Does it stand there, and before something it can act on?"""
+        if at + 1 >= len(self._pieces) or self._pieces[at] != _Piece("operator", text):
+            return False
+        behind = self._pieces[at + 1].kind
+        return behind in (*_OPERANDS, "open") or self._is_operator(at + 1, "NOT")
 
 
 def _leaf_expression(piece: _Piece) -> Expression | None:
@@ -211,12 +195,14 @@ def _leaf_expression(piece: _Piece) -> Expression | None:
         return Phrase(found)
     if piece.kind == "near" and len(found) > 1:
         return Phrase(found, piece.distance)
-    return Word(found) if found else None
+    return Word(found) if found and piece.kind != "operator" else None
 
 
-def _join_every(parts: Sequence[Expression | None]) -> Expression | None:
+def _join_parts(
+    kind: type[Every] | type[Some], parts: Sequence[Expression | None]
+) -> Expression | None:
     found = tuple(part for part in parts if part is not None)
-    return Every(found) if len(found) > 1 else found[0] if found else None
+    return kind(found) if len(found) > 1 else found[0] if found else None
 
 
 def _excluded_terms(expression: Expression | None, wanted: bool = True) -> set[str]:
@@ -237,32 +223,24 @@ Names = tuple[str, ...]
 
 
 @cache
-def _load_names() -> tuple[dict[str, tuple[Names, ...]], dict[Names, tuple[Names, ...]]]:
-    """Other names by a single term, and by the terms of a name of several words."""
-    single: dict[str, dict[Names, None]] = {}
-    several: dict[Names, dict[Names, None]] = {}
+def _load_names() -> Mapping[Names, Mapping[Names, None]]:
+    """Other names by the terms of a name, those of a single term first."""
+    found: dict[Names, dict[Names, None]] = {}
     for group in load_table("synonyms")["groups"]:
-        expanded = [tuple(text_terms(name)) for name in group]
+        expanded = [terms for name in group if (terms := tuple(text_terms(name)))]
         for names in expanded:
-            others = dict.fromkeys(other for other in expanded if other and other != names)
-            if len(names) == 1:
-                single.setdefault(names[0], {}).update(others)
-            elif names:
-                several.setdefault(names, {}).update(others)
-    return (
-        {term: tuple(others) for term, others in single.items()},
-        {names: tuple(others) for names, others in several.items()},
-    )
+            others = dict.fromkeys(other for other in expanded if other != names)
+            found.setdefault(names, {}).update(others)
+    return {names: found[names] for names in sorted(found, key=lambda names: len(names) > 1)}
 
 
 def other_names(asked: Sequence[str]) -> dict[str, tuple[Names, ...]]:
     """term → other names, for the terms of a question; "rate limit" is one thing, "rate" is not.
     What is found by another name counts for less."""
-    single, several = _load_names()
-    found = {term: list(single.get(term, ())) for term in asked}
+    found: dict[str, dict[Names, None]] = {term: {} for term in asked}
     there = set(asked)
-    for names, others in several.items():
+    for names, others in _load_names().items():
         if there.issuperset(names):
             for term in names:
-                found[term] += others
-    return {term: tuple(dict.fromkeys(others)) for term, others in found.items() if others}
+                found[term].update(others)
+    return {term: tuple(others) for term, others in found.items() if others}

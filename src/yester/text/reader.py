@@ -4,7 +4,7 @@
     find_title    3 to 14 words of one sentence of the request or of the closing message
 
 A title is a stretch of the session's own words. The model scores each word as the first one and as
-the last one, and each pair of them; what is added for the shape of the stretch (`_shape_scores`)
+the last one, and each pair of them; what is added for the shape of the stretch (`shape_scores`)
 makes titles whole clauses. About 30 ms a turn: nothing that somebody waits for may ask it.
 
 As with vectors, one text goes through at a time and without padding: the scale of an int8 layer is
@@ -21,7 +21,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from yester.text.embed import load_wordpiece, open_session
+from yester.text.embed import load_wordpiece, model_input, open_session
 from yester.text.models import DEFAULT, PACKAGED, READER, missing_file
 from yester.text.prose import prose_sentences
 from yester.text.vectors import load_numpy
@@ -80,26 +80,17 @@ class Reader:
         self._session = open_session(weights)
 
     def find_title(
-        self,
-        request: str,
-        closing: str,
-        rejects: Callable[[str], object] | None = None,
-        most: int = TITLE_CHARACTERS,
+        self, request: str, closing: str, rejects: Callable[[str], object] | None = None
     ) -> Title:
-        """The best title of at most so many characters: it is never cut."""
+        """The best title that fits: it is never cut."""
         turn = encode_turn(self._pieces, request, closing)
         sentences = [words for words in turn.sentences if len(words) >= SHORTEST]
         if not sentences:
             return NO_TITLE
         names = ("start", "end", "left", "right", "length", "null")
-        tokens = self._np.array([turn.ids], self._np.int64)
-        given = {
-            "input_ids": tokens,
-            "attention_mask": self._np.ones_like(tokens),
-            "token_type_ids": self._np.array([turn.types], self._np.int64),
-        }
+        given = model_input(turn.ids, turn.types)
         output = dict(zip(names, self._session.run(list(names), given), strict=True))
-        found = [self._best_stretch(sentence, output, most) for sentence in sentences]
+        found = [self._best_stretch(sentence, output) for sentence in sentences]
         for score, words in sorted(found, key=lambda best: -best[0]):
             text = tidy_title(" ".join(word.text for word in words))
             if rejects is not None and rejects(text):
@@ -110,22 +101,23 @@ class Reader:
         return NO_TITLE
 
     def _best_stretch(
-        self, words: Sequence[Word], output: Mapping[str, Any], most: int
+        self, words: Sequence[Word], output: Mapping[str, Any]
     ) -> tuple[float, Sequence[Word]]:
         """The best of all stretches of a sentence that may be a title, and its score; minus
         infinity where none may."""
         np = self._np
         first = [word.first_token for word in words]
         last = [word.last_token for word in words]
-        opening, closing = _shape_scores(words)
+        opening = np.array([word.as_first for word in words], np.float32)
+        closing = np.array([word.as_last for word in words], np.float32)
         scores: Scores = output["left"][0, first] @ output["right"][0, last].T
-        scores += (output["start"][0, first] + np.array(opening, np.float32))[:, None]
-        scores += (output["end"][0, last] + np.array(closing, np.float32))[None]
+        scores += (output["start"][0, first] + opening)[:, None]
+        scores += (output["end"][0, last] + closing)[None]
         places = np.arange(len(words))
         lengths = places[None] - places[:, None] + 1
         ends = np.cumsum([len(word.text) + 1 for word in words])
         starts = np.concatenate(([0], ends[:-1]))
-        fits = ends[None] - starts[:, None] - 1 <= most
+        fits = ends[None] - starts[:, None] - 1 <= TITLE_CHARACTERS
         allowed = (lengths >= SHORTEST) & (lengths <= LONGEST) & fits
         scores += output["length"][np.where(allowed, lengths, 0)]
         scores = np.where(allowed, scores, -np.inf)
@@ -148,16 +140,6 @@ def open_reader(values: Mapping[str, Any], home: Path) -> Reader | None:
 # --- a turn as the model's input ------------------------------------------------------------------
 
 
-class Shape(NamedTuple):
-    """What a word is to a title that begins or ends with it."""
-
-    opens_clause: bool
-    closes_clause: bool
-    bad_first: bool
-    bad_last: bool
-    barred: bool  # no title should begin here
-
-
 @dataclass(frozen=True, slots=True)
 class Word:
     """What stands between white space."""
@@ -165,7 +147,8 @@ class Word:
     text: str
     first_token: int
     last_token: int
-    shape: Shape
+    as_first: float  # what it adds to a title that begins with it
+    as_last: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +175,13 @@ def _encode_message(pieces: WordPiece, text: str, turn: EncodedTurn, is_closing:
         words = sentence.text.split()
         mark = [_HEADING_MARK if sentence.kind == "heading" else _SENTENCE_MARK]
         turn.sentences.append([])
-        for word, shape in zip(words, word_shapes(words, is_closing), strict=True):
+        for word, scores in zip(words, shape_scores(words, is_closing), strict=True):
             numbers = [*islice(pieces.piece_numbers(word), _WORD_PIECES)] or [_UNKNOWN]
             begin = len(turn.ids) + len(mark)
             if begin + len(numbers) > room:
                 return
             turn.ids.extend(mark + numbers)
-            turn.sentences[-1].append(Word(word, begin, begin + len(numbers) - 1, shape))
+            turn.sentences[-1].append(Word(word, begin, begin + len(numbers) - 1, *scores))
             mark = []
 
 
@@ -237,8 +220,9 @@ _STATUS = re.compile(
 )
 
 
-def word_shapes(words: Sequence[str], is_closing: bool) -> Iterator[Shape]:
-    """Of the words of one sentence; `is_closing`: of the closing message, not of the request."""
+def shape_scores(words: Sequence[str], is_closing: bool) -> Iterator[tuple[float, float]]:
+    """What each word of a sentence adds to a title as its first, and as its last one; `is_closing`:
+    of the closing message, not of the request."""
     sentence = " ".join(words)
     offer = is_closing and _OFFER.match(sentence) is not None
     status = is_closing and _STATUS.match(sentence) is not None
@@ -246,25 +230,15 @@ def word_shapes(words: Sequence[str], is_closing: bool) -> Iterator[Shape]:
     for word, following in pairwise([*words, ""]):
         bare = _AROUND.sub("", word).lower()
         ends = word.endswith(_CLAUSE_ENDS)
-        yield Shape(
-            opens_clause=opens,
-            closes_clause=ends or not following or following in _ASIDE or following[0] == "(",
-            bad_first=not bare or bare in _NO_FIRST,
-            bad_last=not bare or bare in _NO_LAST,
-            barred=offer or status,
+        closes = ends or not following or following in _ASIDE or following[0] == "("
+        clause = _OPENS_CLAUSE if opens else _INSIDE_CLAUSE
+        bad_first, bad_last = not bare or bare in _NO_FIRST, not bare or bare in _NO_LAST
+        yield (
+            clause + _BAD_FIRST * bad_first + _BARRED * (offer or status),
+            _CLOSES_CLAUSE * closes + _BAD_LAST * bad_last,
         )
         status = False
         opens = ends or word in _SEPARATORS
-
-
-def _shape_scores(words: Sequence[Word]) -> tuple[list[float], list[float]]:
-    """What each word adds as the first one, and as the last one."""
-    first, last = [], []
-    for shape in (word.shape for word in words):
-        clause = _OPENS_CLAUSE if shape.opens_clause else _INSIDE_CLAUSE
-        first.append(clause + _BAD_FIRST * shape.bad_first + _BARRED * shape.barred)
-        last.append(_CLOSES_CLAUSE * shape.closes_clause + _BAD_LAST * shape.bad_last)
-    return first, last
 
 
 # --- the title as it is shown ---------------------------------------------------------------------

@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 
+from yester.fence import neutralize_text, strip_fenced
+from yester.redact import redact
 from yester.text.terms import locate_words
 
 _END = re.compile(r"(?<=[.!?])[\"')\]*`]*\s+(?=[A-Z0-9\"'`*\[(“‘])|(?<=[。！？])")
@@ -70,6 +72,16 @@ def shorten_text(text: str, most: int) -> str:
     cut = line[: max(most - 1, 0)]
     space = cut.rfind(" ")
     return (cut[:space] if space > most // 2 else cut).rstrip(" ,;:") + "…"
+
+
+def clean_text(text: str) -> str:
+    """Without secrets, without what we injected ourselves, without anything that could harm."""
+    return neutralize_text(strip_fenced(redact(text)))
+
+
+def one_line(text: str, most: int) -> str:
+    """The beginning of a text that may come from anybody, clean and on one line."""
+    return shorten_text(clean_text(text), most)
 
 
 # --- the part of a text that answers a question ---------------------------------------------------

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import ipaddress
 import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -24,15 +21,16 @@ import msgspec
 from yester.errors import Busy, ConfigError, LlmError, Malformed, ModelError, Unreachable
 from yester.redact import redact
 from yester.text.embed import normalise_rows
+from yester.text.sentences import shorten_text
 from yester.text.vectors import load_numpy
 
 if TYPE_CHECKING:
     from yester.text.embed import Vectors
 
 BUSY = (429, 503, 529)
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 _MOST_BYTES = 64 << 20
 _LONGEST_MESSAGE = 200  # characters of what a server says about a failure
-_LONGEST_WAIT = 1e9  # seconds; more than anybody waits
 _EMBEDDED_AT_ONCE = 32
 _EMBED_SECONDS, _QUERY_SECONDS = 30.0, 2.0
 
@@ -51,124 +49,100 @@ class Server:
             # A key in the address would be quoted here.
             shown = repr(url) if "@" not in url else "an address with a name or password in it"
             raise ConfigError(f"{section}.url is {shown}, but must be like https://host/v1")
-        self.here = _is_loopback(host)  # is it this machine?
+        self.here = host in _THIS_MACHINE
         if parts.scheme == "http" and not self.here:
             raise ConfigError(
                 f"{section}.url is {url!r}, but plain http goes to this machine only; use https"
             )
         self.host, self.key, self.section = host, key, section
-        self.path = parts.path.rstrip("/")
+        self.path = parts.path.rstrip("/") or "/v1"
         self._query = f"?{parts.query}" if parts.query else ""
         secure = parts.scheme == "https"
         self._connection = http.client.HTTPSConnection if secure else http.client.HTTPConnection
 
     def post(
         self, path: str, body: object, seconds: float, headers: Mapping[str, str] | None = None
-    ) -> Reply:
-        """The answer to one request, whole and within `seconds`; else Unreachable, which holds
-        nothing of what was sent. Without `headers` the key goes as most servers want it.
-
-        A socket's own timeout starts anew with every byte, so a clock beside it hangs up.
-        """
+    ) -> dict[str, Any]:
+        """The JSON object that is the answer to one request; LlmError says what another one means.
+        Without `headers` the key goes as most servers want it."""
         if headers is None:
             headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        response, content = self._exchange(path, msgspec.json.encode(body), seconds, headers)
+        found, status = _decode_object(content), response.status
+        error = found.get("error") if found else None
+        if status == 200 and isinstance(error, dict):
+            # OpenRouter: the server behind it failed after the head was sent.
+            code = error.get("code")
+            status = code if isinstance(code, int) and code >= 400 else 502
+        if status != 200:
+            message = error.get("message") if isinstance(error, dict) else error
+            raise self._failure(status, response, clean_message(str(message or ""), self.key))
+        if found is None:
+            raise protocol_error(self.host)
+        return found
+
+    def _exchange(
+        self, path: str, body: bytes, seconds: float, headers: Mapping[str, str]
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        """The whole answer within `seconds`; else Unreachable, which holds nothing of what was
+        sent. A socket's own timeout starts anew with every byte, so a clock beside it hangs up."""
         connection = self._connection(self.host, self._port, timeout=max(seconds, 0.001))
         until = time.monotonic() + seconds
         clock: threading.Timer | None = None
-        sent = False
         try:
             connection.connect()
-            sent = True
             clock = threading.Timer(max(until - time.monotonic(), 0), _hang_up, (connection.sock,))
             clock.daemon = True
             clock.start()
             given = {"Content-Type": "application/json", "Accept": "application/json", **headers}
-            where = f"{self.path}{path}{self._query}"
-            connection.request("POST", where, msgspec.json.encode(body), given)
+            connection.request("POST", f"{self.path}{path}{self._query}", body, given)
             with connection.getresponse() as response:
-                found = _decode_object(_read_body(response, until))
-                named = {name.lower(): value for name, value in response.headers.items()}
-                return Reply(self, response.status, response.reason, named, found)
+                return response, _read_body(response, until)
         except (OSError, http.client.HTTPException, ValueError) as error:
             # ValueError: a header's value that cannot be sent; its text would quote it
             reason = "" if isinstance(error, ValueError) else str(error)
             if isinstance(error, TimeoutError) or time.monotonic() >= until:
                 reason = f"no answer within {seconds:g} s"
+            sent = clock is not None
             raise Unreachable(f"{self.host}: {reason or type(error).__name__}", sent) from None
         finally:
             if clock is not None:
                 clock.cancel()
             connection.close()
 
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    server: Server
-    status: int
-    reason: str
-    headers: Mapping[str, str]  # names in lower case
-    found: dict[str, Any] | None  # None: it is no JSON object
-
-    @property
-    def message(self) -> str:
-        """What the server says about a failure."""
-        error = self.found.get("error") if self.found else None
-        text = error.get("message") if isinstance(error, dict) else error
-        return clean_message(str(text or ""), self.server.key)
-
-    def read_object(self) -> dict[str, Any]:
-        """The JSON object of a good answer; LlmError says what a bad one means."""
-        status, error = self.status, self.found.get("error") if self.found else None
-        if status == 200 and isinstance(error, dict):
-            # OpenRouter: the server behind it failed after the head was sent.
-            code = error.get("code")
-            status = code if isinstance(code, int) and code >= 400 else 502
-        self._check_status(status)
-        if self.found is None:
-            raise protocol_error(self.server.host)
-        return self.found
-
-    def _check_status(self, status: int) -> None:
-        if status == 200:
-            return
-        who, message = self.server.host, self.message
+    def _failure(self, status: int, response: http.client.HTTPResponse, message: str) -> LlmError:
         said = f": {message}" if message else ""
         if status in BUSY:
-            raise Busy(f"{who} is busy ({status}){said}", retry_seconds(self.headers))
+            wait = _retry_seconds(response.headers.get("Retry-After", ""))
+            return Busy(f"{self.host} is busy ({status}){said}", wait)
         if status in (401, 403):
-            key = f"{self.server.section}.key"
-            raise LlmError(f"{who} does not take this key ({status}); check {key}")
+            return LlmError(
+                f"{self.host} does not take this key ({status}); check {self.section}.key"
+            )
         if 300 <= status < 400:
-            raise LlmError(f"{who} points elsewhere ({status}), which is not followed")
+            return LlmError(f"{self.host} points elsewhere ({status}), which is not followed")
         if status >= 500:
-            raise Unreachable(f"{who} failed ({status}){said}")
-        raise LlmError(f"{who} answered {status} {self.reason}{said}")
+            return Unreachable(f"{self.host} failed ({status}){said}")
+        return LlmError(f"{self.host} answered {status} {response.reason}{said}", status=status)
 
 
 def protocol_error(who: str) -> Malformed:
     return Malformed(f"{who} gave an answer that is not of its protocol", sent=True)
 
 
-def retry_seconds(headers: Mapping[str, str]) -> float | None:
-    """How long to wait: a number, or a date, which counts from the server's own."""
-    text = headers.get("retry-after", "").strip()
+def _retry_seconds(text: str) -> float | None:
     try:
         seconds = float(text)
     except ValueError:
-        try:
-            until = parsedate_to_datetime(text)
-            seconds = (until - parsedate_to_datetime(headers.get("date", ""))).total_seconds()
-        except (ValueError, TypeError, OverflowError):
-            return None
-    return max(seconds, 0.0) if seconds < _LONGEST_WAIT else None  # nor what is not a number
+        return None
+    return seconds if seconds >= 0 else None  # nor what is not a number
 
 
 def clean_message(message: str, key: str) -> str:
     """What a server says, on one line and without secrets: some quote what they were sent."""
     if key:
         message = message.replace(key, "…")
-    line = " ".join(redact(message).split())
-    return line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 1] + "…"
+    return shorten_text(redact(message), _LONGEST_MESSAGE)
 
 
 def sendable_text(text: str) -> str:
@@ -192,25 +166,12 @@ def _hang_up(connected: socket.socket) -> None:
 
 
 def _read_body(response: http.client.HTTPResponse, until: float) -> bytes:
-    body = bytearray()
-    while block := response.read1(1 << 16):
-        body += block
-        if len(body) > _MOST_BYTES:
-            raise http.client.HTTPException("the answer is too long")
-        if time.monotonic() > until:
-            raise TimeoutError
-    if response.length:  # read1 does not notice by itself that the other end has hung up
-        raise http.client.HTTPException("the answer ends in the middle")
-    return bytes(body)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    body = response.read(_MOST_BYTES)
+    if time.monotonic() > until:
+        raise TimeoutError
+    if response.length:  # read does not notice by itself that the other end has hung up
+        raise http.client.HTTPException("the answer is too long, or ends in the middle")
+    return body
 
 
 class _EmbeddedText(msgspec.Struct):
@@ -248,9 +209,8 @@ class HttpEmbedder:
     def _request_vectors(self, texts: Sequence[str], seconds: float) -> list[list[float]]:
         # A server may refuse an empty text; a blank one has no meaning either.
         asked = {"model": self._model, "input": [sendable_text(text) or " " for text in texts]}
-        path = "/embeddings" if self._server.path else "/v1/embeddings"
         try:
-            answer = self._server.post(path, asked, seconds).read_object()
+            answer = self._server.post("/embeddings", asked, seconds)
             rows = msgspec.convert(answer.get("data"), list[_EmbeddedText])
         except LlmError as error:
             raise ModelError(f"embeddings: {error}") from None

@@ -85,10 +85,4 @@ def differing_bits(codes: Any, wanted: bytes) -> Any:
     """For each code the number of bits it does not share with the wanted one."""
     np = load_numpy()
     differing = codes ^ np.frombuffer(wanted, codes.dtype)
-    if hasattr(np, "bitwise_count"):
-        return np.bitwise_count(differing).sum(axis=1, dtype=np.uint16)
-    return _bit_counts(np)[differing.view(np.uint8)].sum(axis=1, dtype=np.uint16)
-
-
-def _bit_counts(np: Any) -> Any:
-    return np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
+    return np.bitwise_count(differing).sum(axis=1, dtype=np.uint16)

@@ -101,16 +101,7 @@ def _split_words(chunk: str) -> Iterable[str]:
     )
     # Character by character: str.lower() alone would end a word in the final sigma.
     plain = bare.replace("Σ", "σ").lower()
-    for run in plain.split():
-        start = 0
-        for at, c in enumerate(run):
-            if is_punctuation(c):
-                if at > start:
-                    yield run[start:at]
-                yield c
-                start = at + 1
-        if start < len(run):
-            yield run[start:]
+    return chain.from_iterable(map(split_stretches, plain.split()))
 
 
 def is_punctuation(c: str) -> bool:
