@@ -101,11 +101,10 @@ def removed(store: Store, rules: DistilRules) -> Counter[str]:
         steps = {
             item.id: step
             for item, length in items
-            if (step := read_step(item, length, None, rules.skipped, rules.window)) is not None
+            if (step := read_step(item, length, rules.skipped)) is not None
         }
         for turn in group_turns(items, steps):
             counts["uses"] += len(turn.steps)
-            counts["batches"] += len(turn.batches)
             counts.update(step.why_not for step in turn.steps if step.why_not)
     # The readers leave bookkeeping tools out already; they count as skipped.
     for name, number in content_counts(store).skipped.items():
@@ -358,7 +357,7 @@ def main() -> int:
     if not (home / "yester.db").exists():
         indexed(given.folder / "sessions", home)
     config = load_config(home, {})
-    rules = DistilRules(frozenset(config.texts("skip_tools")), config.number("batch_window_ms"))
+    rules = DistilRules.of(config)
     store = open_store(home, now=int(time.time() * 1000))
     for session in store.sessions(
         Filters(), Paging(1 << 30)

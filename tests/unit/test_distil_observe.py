@@ -76,38 +76,25 @@ def test_the_last_word_closes_a_turn_only_if_it_comes_last():
     assert story.turns()[0].closing.body == "Done with it."
 
 
-@pytest.mark.requirement("CAP-04", "CAP-05", "CAP-06")
-def test_skip_rules_and_batches_hold_for_what_was_read_from_a_transcript_too():
+@pytest.mark.requirement("CAP-04", "CAP-05")
+def test_skip_rules_hold_for_what_was_read_from_a_transcript_too():
     story = Story()
     story.prompt("look around")
-    story.reads("a.py", after=1_000)
-    story.reads("b.py", after=1_000)
-    story.reads("c.py", after=9_000)
+    story.reads("a.py")
     story._add("message", "tool", "x" * 90, tool="LS")
     story.ran("pwd", "/x")
     story.fails("false", "")
     (turn,) = story.turns()
-    assert [step.why_not for step in turn.steps] == ["", "", "", "skipped tool", "short", ""]
-    assert [[step.item.tool for step in batch] for batch in turn.batches] == [
-        ["Read", "Read"], ["Read"], ["Bash"],
-    ]  # fmt: skip
+    assert [step.why_not for step in turn.steps] == ["", "skipped tool", "short", ""]
 
 
-@pytest.mark.requirement("CAP-04", "CAP-06")
-def test_a_sessions_own_switches_hold_as_the_hooks_told_them():
+@pytest.mark.requirement("CAP-04")
+def test_a_sessions_own_switch_holds_as_the_hooks_told_it():
     story = Story()
     story.prompt("look around")
-    first = story.reads("a.py")
-    second = story.reads("b.py")
-    told = {
-        first.id: Event("1", "PostToolUse", 0, tool="Read", item=first.id, window=60_000),
-        second.id: Event("2", "PostToolUse", 0, tool="Read", item=second.id, window=60_000),
-    }
-    assert len(story.turns(told)[0].batches) == 1
-    told[second.id] = Event(
-        "2", "PostToolUse", 0, tool="Read", item=second.id, skipped="skipped tool"
-    )
-    assert story.turns(told)[0].steps[1].why_not == "skipped tool"
+    read = story.reads("a.py")
+    told = Event("1", "PostToolUse", 0, tool="Read", item=read.id, skipped="skipped tool")
+    assert story.turns({read.id: told})[0].steps[0].why_not == "skipped tool"
 
 
 def test_a_view_knows_its_tokens_though_it_holds_only_part_of_the_text():

@@ -1,8 +1,8 @@
 """What a tool was given and what came of it: shell commands, commits, test runs, errors, edits.
 
 The tables are in tables/tools.toml. Uses are stored with their structure (`model.ToolCall`). What
-was stored before schema 15 and whose transcript is gone has none: there, and only here, input and
-output are guessed from the text.
+was stored before schema 15 and whose transcript is gone has none: there, and only here, what a shell
+was given and gave is guessed from the text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from yester.agents.values import decode_json, find_shell_call, text_at
+from yester.agents.values import decode_json, text_at
 from yester.ingest.prepare import SHELLS
 from yester.model import Item
 from yester.tables import load_pattern, load_rows
@@ -22,15 +22,6 @@ CHECKS = frozenset({"test", "lint", "build"})
 # --- a use of a tool -----------------------------------------------------------------------------
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
-# Tools that take names, patterns and addresses, in lower case; none that changes a file.
-_LOOKS = frozenset(
-    {
-        "codebase_search", "file_search", "glob", "google_web_search", "grep", "grep_search",
-        "list", "list_directory", "ls", "read", "read_bash", "read_file", "read_file_v2",
-        "read_many_files", "readfile", "search_file_content", "semanticsearch", "view",
-        "view_image", "web_search", "websearch",
-    }
-)  # fmt: skip
 _OLD_TEXT = ("old_string", "oldString", "old_str")
 _NEW_TEXT = ("new_string", "newString", "new_str")
 _PATCH = ("patchText", "patch", "input")
@@ -41,7 +32,7 @@ def split_call(item: Item) -> tuple[str, str | None]:
     """Input and output of a use of a tool; "" where there was none, None where it is not known or
     cannot be told apart."""
     if item.call is None:
-        return _guess_parts(item.tool.lower(), item.body)
+        return _guess_parts(item.body) if item.tool.lower() in SHELLS else (item.body, None)
     if item.call.result is None:
         return item.body, None
     start, end = item.call.result
@@ -51,32 +42,17 @@ def split_call(item: Item) -> tuple[str, str | None]:
     return given.removesuffix("\n\n"), item.body[start:end]
 
 
-def _guess_parts(tool: str, text: str) -> tuple[str, str | None]:
-    """Input and output were joined by a blank line, and the new text of an edit has blank lines of
-    its own. So only tools whose input is known to have none, and shells, whose documents can be
-    recognised, are taken apart."""
-    if tool in _LOOKS:
-        given, _, output = text.partition("\n\n")
-        return given, output
-    if tool not in SHELLS:
-        return text, None
-    given, output = guess_shell_parts(text)
-    unsure = not output and "\n\n" in text  # a document without its end: long texts are cut
-    return (text, None) if unsure else (given, output)
-
-
-def guess_shell_parts(text: str) -> tuple[str, str]:
-    """Input and output. Documents in the command may hold blank lines of their own."""
-    call = find_shell_call(text)
-    if call.result:
-        _, start, end = call.fields[0]
-        return text[start:end], text[slice(*call.result)].strip("\n")
+def _guess_parts(text: str) -> tuple[str, str | None]:
+    """Input and output of a shell, which were joined by a blank line. Documents in the command may
+    hold blank lines of their own; one without its end was cut, and nothing is certain then."""
     at = text.find("\n\n")
+    if at < 0:
+        return text, ""
     while at >= 0:
         if not _is_unfinished(text[:at]) or text.startswith("Exit code ", at + 2):
             return text[:at], text[at + 2 :]
         at = text.find("\n\n", at + 2)
-    return text, ""
+    return text, None
 
 
 def _is_unfinished(head: str) -> bool:

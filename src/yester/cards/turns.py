@@ -1,7 +1,7 @@
 """A session's stored items as turns: a prompt, what was done about it, and how it ended.
 
 Made of items alone, so what hooks told and what was read from a transcript later give the same. Of
-events only what a session's own switches decided is looked at: which tools it skips, its window.
+events only what a session's own switch decided is looked at: which tools it skips.
 Of what a tool wrote only what it tells is held, so that long sessions need little memory.
 """
 
@@ -31,7 +31,7 @@ from yester.cards.tools import (
     split_call,
 )
 from yester.config import Config
-from yester.ingest.prepare import SHELLS, group_events, no_observation
+from yester.ingest.prepare import SHELLS, no_observation
 from yester.model import DISTILLED, Event, Filters, Item, Paging, Turn, replace
 from yester.store.contract import Store
 from yester.text.document import tokens_of_length
@@ -78,7 +78,6 @@ class Step:
     commits: tuple[Commit, ...] = ()
     passed: bool | None = None  # of a check
     why_not: str = ""
-    window: int = 0
 
     @property
     def failed(self) -> bool:
@@ -142,16 +141,6 @@ class View:
         files = (file for step in self.steps if not step.failed for file in step.item.files_read)
         return unite_paths(f for f in own_files(files) if f not in changed)
 
-    @property
-    def batches(self) -> list[list[Step]]:
-        """What is worth an observation, with the uses of one tool that follow each other closely
-        taken together."""
-        by_item = {step.item.id: step for step in self.steps}
-        return [
-            [by_item[event.item] for event in batch]
-            for batch in group_events(map(_as_event, self.steps))
-        ]
-
 
 def own_files(files: Iterable[str]) -> tuple[str, ...]:
     """Without scratch, each once."""
@@ -175,30 +164,29 @@ def _path_ends(path: str) -> Iterator[str]:
 def group_turns(items: Sequence[tuple[Item, int]], steps: Mapping[int, Step]) -> list[View]:
     """The turns of a session, of its items by time, each with the length of its whole text, and the
     steps among them (`read_step`). Items before the first prompt are a turn of their own."""
-    starts: list[tuple[int, int, Item]] = []  # time, number, prompt
-    for item, _ in items:
-        if item.kind == "prompt" and not item.actor:
-            starts.append((item.epoch, item.prompt_number, item))
+    starts = [item for item, _ in items if is_typed_prompt(item)]
+    times = [prompt.epoch for prompt in starts]
     parts: dict[int, list[tuple[Item, int]]] = {}
-    times = [epoch for epoch, _, _ in starts]
     for item, length in items:
         parts.setdefault(_turn_index(item, starts, times), []).append((item, length))
-    return [
-        _make_view(starts[at][2] if at >= 0 else None, parts[at], steps) for at in sorted(parts)
-    ]
+    return [_make_view(starts[at] if at >= 0 else None, parts[at], steps) for at in sorted(parts)]
 
 
-def _turn_index(item: Item, starts: list[tuple[int, int, Item]], times: list[int]) -> int:
+def is_typed_prompt(item: Item) -> bool:
+    return item.kind == "prompt" and not item.actor
+
+
+def _turn_index(item: Item, starts: Sequence[Item], times: Sequence[int]) -> int:
     """Which turn an item belongs to: that of its number, else the one that was going on. A result
     may come when the next prompt is already typed."""
     at = bisect_right(times, item.epoch) - 1
-    if item.kind == "prompt" and not item.actor:
-        while at >= 0 and starts[at][2] is not item:
+    if is_typed_prompt(item):
+        while at >= 0 and starts[at] is not item:
             at -= 1
         return at
     if item.prompt_number and not item.actor:
         for near in (at, at - 1, at + 1):
-            if 0 <= near < len(starts) and starts[near][1] == item.prompt_number:
+            if 0 <= near < len(starts) and starts[near].prompt_number == item.prompt_number:
                 return near
     return at
 
@@ -224,23 +212,20 @@ def _make_view(
 
 
 def read_step(
-    item: Item, length: int, event: Event | None, skipped: frozenset[str], window: int
+    item: Item, length: int, skipped: frozenset[str], event: Event | None = None
 ) -> Step | None:
     """A use of a tool taken apart; None for anything else.
 
-    `event` is what a hook told of it; `skipped` and `window` are what holds where the session said
-    nothing else.
+    `event` is what a hook told of it; `skipped` is what holds where the session said nothing else.
     """
     if item.role != "tool" or item.kind != "message":
         return None
     failed = "error" in item.tags
     why_not = no_observation(item.tool, length, failed, skipped)
-    if event is not None:
-        window = event.window
-        if event.skipped not in ("", "short"):
-            why_not = event.skipped
+    if event is not None and event.skipped not in ("", "short"):
+        why_not = event.skipped
     edited = () if failed else own_files(item.files_modified)
-    step = Step(item, edited, why_not=why_not, window=window)
+    step = Step(item, edited, why_not=why_not)
     if item.tool.lower() not in SHELLS:
         if edited or step.asks:
             return step
@@ -269,21 +254,6 @@ def read_step(
     )
 
 
-def _as_event(step: Step) -> Event:
-    item = step.item
-    return Event(
-        str(item.id),
-        "PostToolUse",
-        item.epoch,
-        actor=item.actor,
-        tool=item.tool,
-        failed=step.failed,
-        item=item.id,
-        skipped=step.why_not,
-        window=step.window,
-    )
-
-
 # --- read from the store -------------------------------------------------------------------------
 
 # A result may come when the next prompt is already typed: then it belongs to the turn before.
@@ -297,14 +267,12 @@ class DistilRules:
     """What holds where a session did not say otherwise."""
 
     skipped: frozenset[str] = frozenset()
-    window: int = 3_000
     most: int = 0  # new items looked at in one go, to the end of their turn; 0: all there are
     reader: TitleFinder | None = None  # names turns that have no commit; None: rules do
 
     @classmethod
     def of(cls, config: Config, reader: TitleFinder | None = None) -> DistilRules:
-        skipped = frozenset(config.texts("skip_tools"))
-        return cls(skipped, config.number("batch_window_ms"), reader=reader)
+        return cls(frozenset(config.texts("skip_tools")), reader=reader)
 
 
 def distilled_items(store: Store, session: int) -> list[Item]:
@@ -358,7 +326,7 @@ class History:
                     self.rest = item.epoch
                     return
                 self._new += item.epoch >= self._since
-                step = read_step(item, length, told.get(item.id), rules.skipped, rules.window)
+                step = read_step(item, length, rules.skipped, told.get(item.id))
                 if step is None:
                     if item.type == "todo" and not item.actor:
                         self._todo = item
@@ -377,8 +345,7 @@ class History:
         """Is here a turn to stop before, with enough that is new behind us?"""
         return (
             0 < most <= self._new
-            and item.kind == "prompt"
-            and not item.actor
+            and is_typed_prompt(item)
             and item.epoch > max(self._since, self._items[0][0].epoch)
         )
 
