@@ -9,9 +9,8 @@ from msgspec.structs import force_setattr
 
 from tests.distilling import Story, fixed_bug, letters
 from tests.table import each
-from yester.cards.cards import FIELDS, add_todo, make_card, make_session_card
-from yester.cards.drafts import Gate
-from yester.cards.titles import CONCEPTS
+from yester.cards.cards import FIELDS, add_todo, has_news, make_card, make_session_card
+from yester.cards.drafts import CONCEPTS, Gate
 from yester.cards.tools import defined_names
 from yester.cards.turns import group_turns
 from yester.ingest.prepare import Shown
@@ -338,7 +337,7 @@ def test_a_trivial_turn_gives_nothing(tell):
     story = Story()
     tell(story)
     assert story.drafted() == []
-    assert not summarized(story, [[]])[0]
+    assert not has_news(summarized(story, [[]])[0])
 
 
 # --- found ---------------------------------------------------------------------------------------
@@ -529,7 +528,7 @@ def test_a_fact_that_corrects_what_was_shown_is_a_fact():
     story.says(f"{shown}.\n\n{new}.")
     gate = Gate([Shown.from_text(shown)])
     (said,) = story.turns()[0].said
-    assert [taken.fact.text for taken in gate.take(said)] == [f"{new}.".replace("`", "")]
+    assert [fact.text for fact in gate.take(said)] == [f"{new}.".replace("`", "")]
 
 
 WORDS = st.sampled_from(
@@ -583,7 +582,7 @@ def test_a_turn_in_six_fields():
     assert summary.sections["completed"] == "Fix the cart's total for ten and more items"
     assert "compares item counts as text" in summary.sections["learned"]
     assert "next_steps" not in summary.sections  # an offer is nothing that is open
-    assert summary.files_edited == ("src/cart.py",)
+    assert summary.files_modified == ("src/cart.py",)
 
 
 @pytest.mark.requirement("DIS-02")

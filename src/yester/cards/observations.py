@@ -20,14 +20,14 @@ from yester.cards.drafts import (
     Fact,
     Gate,
     Looked,
-    Taken,
     choose_facts,
-    filled_sections,
+    list_concepts,
     statement_worth,
 )
 from yester.cards.outcomes import edited_files
 from yester.cards.statements import (
     TITLE,
+    Statement,
     as_title,
     cut_clause,
     drop_fixed,
@@ -35,7 +35,6 @@ from yester.cards.statements import (
     find_cues,
     is_boilerplate,
     is_fragment,
-    is_reason,
     split_statements,
 )
 from yester.cards.status import Committed
@@ -45,7 +44,6 @@ from yester.cards.titles import (
     find_type,
     heading_title,
     is_housekeeping,
-    list_concepts,
     names_fault,
     plan_title,
     request_title,
@@ -53,7 +51,7 @@ from yester.cards.titles import (
     title_words,
     word_overlap,
 )
-from yester.cards.tools import CHECKS, file_names, list_names
+from yester.cards.tools import file_names, list_names
 from yester.cards.trouble import describe_outcome, observe_checks, observe_trouble
 from yester.cards.turns import View
 from yester.memories.utterances import find_kind
@@ -80,12 +78,13 @@ def observe_turn(looked: Looked, gate: Gate) -> list[Draft]:
     least one where files were changed, something was committed or a check failed. Give the facts of
     those that are stored to `gate.keep` before the next turn."""
     turn = looked.turn
-    drafts = _decisions(looked, gate)
+    drafts = list(_decisions(looked, gate))
     for draft in drafts:
         gate.tell(draft.facts)  # what is said as a decision is not said again as a fact of the work
-    if looked.commits or turn.edited:
-        work = _committed_work(looked, gate) if looked.commits else [_loose_work(looked, gate)]
-        drafts += _mark_attempts(looked, work)
+    if looked.commits:
+        drafts += _committed_work(looked, gate)
+    elif turn.edited:
+        drafts.append(_loose_work(looked, gate))
     else:
         drafts += _answer(looked, gate)
     drafts += observe_trouble(looked, gate)
@@ -104,22 +103,6 @@ def _same_matter(one: Draft, other: Draft) -> bool:
     return alike and not (changed and also and changed != also)
 
 
-def _mark_attempts(looked: Looked, work: Sequence[Draft]) -> list[Draft]:
-    """Work that failed or was taken back says so, and is called what was asked for: what the agent
-    claims of it did not come true. A commit keeps its name."""
-    word, request = looked.status.word, looked.request
-    if word not in TAKEN_BACK:
-        return list(work)
-    wanted = request_title(request) or f"Changed {file_names(looked.turn.edited)}"
-    marked = []
-    for draft in work:
-        own = title_words(draft.title)
-        claimed = draft.slot == "work" and len(own & title_words(request)) < 0.8 * len(own)
-        title = wanted if claimed else draft.title
-        marked.append(replace(draft, title=title, tags=(*draft.tags, word)))
-    return marked
-
-
 # --- decided -------------------------------------------------------------------------------------
 
 _ANSWERS = re.compile(r"\"(?P<question>[^\"\n]{6,400})\"\s*=\s*\"(?P<answer>[^\"\n]{1,300})\"")
@@ -130,50 +113,46 @@ _LONGEST_CHOICE = 1_500  # characters; a longer prompt is pasted
 _LABEL = re.compile(r"\A(?:decision|decided)\s*[:—–-]\s*", re.I)
 
 
-def _decisions(looked: Looked, gate: Gate) -> list[Draft]:
+def _decisions(looked: Looked, gate: Gate) -> Iterator[Draft]:
     """What the user chose, by an answer to a question or in so many words, and what the agent puts
     into words with its reason."""
-    turn, prompt = looked.turn, looked.turn.prompt
-    drafts = []
+    turn, prompt, closing = looked.turn, looked.turn.prompt, looked.turn.closing
     asks = [step.item for step in turn.steps if step.asks and not step.failed]
-    answers = [one for item in asks for one in _find_answers(item) if gate.is_new(one[2].text)]
-    title = cut_clause("; ".join(f"{header}: {answer}" for header, answer, _ in answers), TITLE)
+    answers = [one for item in asks for one in _find_answers(item) if gate.is_new(one[1].text)]
+    title = cut_clause("; ".join(answer for answer, _ in answers), TITLE)
     if len(title) >= 12:
-        facts = tuple(fact for _, _, fact in answers)[:8]
-        drafts.append(_decision("answers", title, asks[-1].epoch, 2.2, facts, looked.request))
-    closing = turn.closing
-    for taken in gate.take(closing) if closing is not None else ():
-        text = taken.statement.text
-        stated = load_pattern("utterances", "stated").search(text)
-        title = as_title(_LABEL.sub("", text))
-        if stated and taken.statement.tells & {"cause", "why", "decision"} and len(title) >= 24:
-            drafts.append(
-                _decision("stated", title, taken.item.epoch, 2.3, (taken.fact,), looked.request)
-            )
+        facts = [fact for _, fact in answers[:8]]
+        yield _decision(looked, "answers", title, asks[-1].epoch, 2.2, facts)
+    for fact in gate.take(closing) if closing is not None else ():
+        stated = load_pattern("utterances", "stated").search(fact.text)
+        title = as_title(_LABEL.sub("", fact.text))
+        if closing and stated and fact.tells & {"cause", "why", "decision"} and len(title) >= 24:
+            yield _decision(looked, "stated", title, closing.epoch, 2.3, [fact])
             break
     # A longer prompt, or a plan, is pasted: somebody else's words.
-    own = prompt is not None and len(prompt.body) <= _LONGEST_CHOICE
-    if prompt is not None and own and not plan_title(prompt.body):
-        typed = [one for one in find_kind(prompt.body, "decision") if gate.lets(one.text, prompt)]
-        for number, one in enumerate(typed[:_MOST_TYPED]):
-            rest = one.text[len(one.label) :]
-            title = request_title(rest) or as_title(rest)
-            slot = f"chosen:{number + 1}" if number else "chosen"
-            facts = (Fact(one.text, prompt.id),)
-            drafts.append(_decision(slot, title, prompt.epoch, 2.6, facts))
-    return [replace(draft, files_modified=turn.edited[:MOST_FILES]) for draft in drafts]
+    if prompt is None or len(prompt.body) > _LONGEST_CHOICE or plan_title(prompt.body):
+        return
+    typed = [one for one in find_kind(prompt.body, "decision") if gate.lets(one.text, prompt)]
+    for number, one in enumerate(typed[:_MOST_TYPED]):
+        rest = one.text[len(one.label) :]
+        slot = f"chosen:{number + 1}" if number else "chosen"
+        facts = [Fact(Statement(one.text), prompt.id)]
+        title = request_title(rest) or as_title(rest)
+        yield replace(_decision(looked, slot, title, prompt.epoch, 2.6, facts), subtitle="")
 
 
 def _decision(
-    slot: str, title: str, epoch: int, worth: float, facts: tuple[Fact, ...], request: str = ""
+    looked: Looked, slot: str, title: str, epoch: int, worth: float, facts: Sequence[Fact]
 ) -> Draft:
-    concepts = list_concepts("decision", [find_cues(fact.text) for fact in facts], False)
-    about = cut_clause(request, _SUBTITLE)
-    return Draft(slot, "decision", title, epoch, worth, about, facts=facts, concepts=concepts)
+    return Draft(
+        slot, "decision", title, epoch, worth, cut_clause(looked.request, _SUBTITLE),
+        facts=tuple(facts), concepts=list_concepts("decision", facts, False),
+        files_modified=looked.turn.edited[:MOST_FILES],
+    )  # fmt: skip
 
 
-def _find_answers(item: Item) -> Iterator[tuple[str, str, Fact]]:
-    """What it is about, the answer, and the text that says so."""
+def _find_answers(item: Item) -> Iterator[tuple[str, Fact]]:
+    """What it is about with the answer, and the text that says so."""
     given, _, output = item.body.partition("\n\n")
     headers = [match["text"] for match in _HEADER.finditer(given)]
     for at, match in enumerate(_ANSWERS.finditer(output)):
@@ -181,76 +160,84 @@ def _find_answers(item: Item) -> Iterator[tuple[str, str, Fact]]:
         passing = load_pattern("utterances", "what now").search(match["question"])
         if not passing and not _UNDECIDED.match(match["answer"]):
             header = headers[at] if at < len(headers) else cut_clause(match["question"], 40)
-            yield header, match["answer"], Fact(match[0], item.id)
+            yield f"{header}: {match['answer']}", Fact(Statement(match[0]), item.id)
 
 
 # --- done ----------------------------------------------------------------------------------------
 
 
 def _loose_work(looked: Looked, gate: Gate) -> Draft:
-    """Work that was not committed, as far as is known."""
+    """Work that was not committed, as far as is known. Work that failed or was taken back is called
+    what was asked for: what the agent claims of it did not come true."""
     said = _told_of_work(looked, gate)
     title, source = _work_title(looked, said, gate)
-    return _work(looked, "work", title, choose_facts(_without_title(said, title, source)), gate)
+    # Without the statement that the title says in full already.
+    rest = [one for one in said if one.text != source or len(one.text) > len(title) + 24]
+    draft = _work(looked, "work", title, choose_facts(rest), gate)
+    own = title_words(title)
+    claimed = len(own & title_words(looked.request)) < 0.8 * len(own)
+    if claimed and looked.status.word in TAKEN_BACK:
+        wanted = request_title(looked.request) or f"Changed {file_names(looked.turn.edited)}"
+        return replace(draft, title=wanted)
+    return draft
 
 
-def _committed_work(looked: Looked, gate: Gate) -> list[Draft]:
-    """One observation per commit; what the agent told goes to the one it fits best."""
-    commits = looked.commits
-    telling = [one for one in commits if not is_housekeeping(one.commit.subject)]
-    telling = telling or list(commits)[-1:]
-    shares: list[list[Taken]] = [[] for _ in telling]
+def _committed_work(looked: Looked, gate: Gate) -> Iterator[Draft]:
+    """One observation per commit; what the agent told goes to the one it fits best. The one with
+    the most to tell is what the turn is about."""
+    telling = [one for one in looked.commits if not is_housekeeping(one.commit.subject)]
+    telling = telling or list(looked.commits)[-1:]
     about = [_commit_words(one) for one in telling]
-    for taken in _told_of_work(looked, gate):
-        said = title_words(taken.statement.text)
-        best = max(range(len(telling)), key=lambda at: (len(said & about[at]), -at))
-        shares[best].append(taken)
+    shares: list[list[Fact]] = [[] for _ in telling]
+    for fact in _told_of_work(looked, gate):
+        said = title_words(fact.text)
+        best = max(range(len(telling)), key=lambda at: len(said & about[at]))
+        shares[best].append(fact)
     main = max(range(len(telling)), key=lambda at: (len(shares[at]), len(telling[at].edits)))
-    drafts = []
     for at, one in enumerate(telling):
-        title = commit_title(one.commit.subject)
-        facts = choose_facts([*_message_facts(one, gate), *_without_title(shares[at], title, "")])
+        facts = choose_facts([*_message_facts(one, gate), *shares[at]])
         slot = f"commit:{digest(one.step.item.ref, one.commit.subject)}"
-        draft = _work(looked, slot, title, facts, gate, one, main=at == main)
-        drafts.append(draft)
-    return drafts
+        yield _work(looked, slot, commit_title(one.commit.subject), facts, gate, one, at == main)
 
 
 def _work(
     looked: Looked,
     slot: str,
     title: str,
-    facts: Sequence[Taken],
+    facts: tuple[Fact, ...],
     gate: Gate,
     commit: Committed | None = None,
     main: bool = True,
 ) -> Draft:
     """A piece of work; `main` is what the turn is about, of several."""
-    turn, request = looked.turn, looked.request
-    type_ = _work_type(looked, title, request if main else "", commit, facts)
-    committed = f"committed as {commit.commit.hash}" if commit and commit.commit.hash else ""
-    outcome = "\n".join(filter(None, (describe_outcome(looked) if main else "", committed)))
-    steps = commit.edits if commit else turn.steps
-    changed = list_names(step.item.body for step in steps if step.edited)
-    epoch = commit.step.item.epoch if commit else turn.ended
+    turn, word = looked.turn, looked.status.word
+    type_ = _work_type(looked, title, looked.request if main else "", commit, facts)
+    outcome = [describe_outcome(looked)] if main else []
+    steps, files, epoch, worth = turn.steps, turn.edited, turn.ended, 2.5
+    if commit is not None:
+        steps, files = commit.edits, edited_files(commit.edits)
+        own = commit.step.item.epoch
+        epoch = max(epoch, own) if main else own
+        worth = 1.0 if is_housekeeping(commit.commit.subject) else 3.0
+        outcome += [f"committed as {commit.commit.hash}"] if commit.commit.hash else []
     return Draft(
-        slot, type_, title, max(turn.ended, epoch) if main else epoch,
-        1.0 if commit and is_housekeeping(commit.commit.subject) else 3.0 if commit else 2.5,
-        subtitle=_subtitle(title, looked),
+        slot, type_, title, epoch, worth, _subtitle(title, looked),
         body=_narrative(turn, facts, title, gate) if main else "",
-        facts=tuple(one.fact for one in facts),
-        concepts=list_concepts(type_, [one.statement.tells for one in facts], True),
-        files_read=turn.looked_at[:MOST_FILES] if main else (),
-        files_modified=(edited_files(steps) if commit else turn.edited)[:MOST_FILES],
-        sections=filled_sections({"changed": changed, "outcome": outcome}),
+        facts=facts, concepts=list_concepts(type_, facts, True),
+        files_read=turn.looked_at[:MOST_FILES] if main else (), files_modified=files[:MOST_FILES],
+        tags=(word,) if word in TAKEN_BACK else (),
+        sections={
+            "changed": list_names(step.item.body for step in steps if step.edited),
+            "outcome": "\n".join(filter(None, outcome)),
+        },
     )  # fmt: skip
 
 
-def _told_of_work(looked: Looked, gate: Gate) -> list[Taken]:
+def _told_of_work(looked: Looked, gate: Gate) -> list[Fact]:
     """What the agent told of its work: all at the end, and where it was committed later; before
     that only causes and traps, and what explains a failure. A plan says itself why it was made."""
     turn = looked.turn
-    found: list[Taken] = []
+    found: list[Fact] = []
     closing = turn.closing or (turn.said[-1] if turn.said else None)
     failed = _after_failures(turn)
     for item in turn.said:
@@ -282,7 +269,7 @@ def _after_failures(turn: View) -> set[int]:
     at, failed = 0, False
     for item in turn.said:
         while at < len(steps) and steps[at].item.epoch <= item.epoch:
-            failed = steps[at].failing and steps[at].kind in CHECKS
+            failed = steps[at].failing and steps[at].checks
             at += 1
         if failed:
             found.add(item.id)
@@ -290,26 +277,22 @@ def _after_failures(turn: View) -> set[int]:
     return found
 
 
-def _work_title(looked: Looked, said: Sequence[Taken], gate: Gate) -> tuple[str, str]:
+def _work_title(looked: Looked, said: Sequence[Fact], gate: Gate) -> tuple[str, str]:
     """The title and what it was taken from."""
-    turn = looked.turn
+    turn, closing = looked.turn, looked.turn.closing
     if turn.prompt is not None and (plan := plan_title(turn.prompt.body)):
         return as_title(plan), "plan"
     if read := _read_title(turn, gate):
         return read
-    closing = turn.closing
-    results = [
-        one
-        for one in said
-        if one.item is closing and "result" in (told := one.statement.tells) and "next" not in told
-    ]
-    lead = [one for one in results if one.statement.lead and one.statement.specific]
-    if found := _first_title(lead):
-        return found
-    if closing is not None and (heading := heading_title(closing)):
-        return heading, "heading"
-    if found := _first_title(results):
-        return found
+    if closing is not None:
+        at_end = [one for one in said if one.source == closing.id]
+        results = [one for one in at_end if "result" in one.tells and "next" not in one.tells]
+        if found := _first_title(_leads(results)):
+            return found
+        if heading := heading_title(closing):
+            return heading, "heading"
+        if found := _first_title(results):
+            return found
     wanted = request_title(looked.request)
     if not wanted or is_fragment(wanted):
         wanted = f"Changed {file_names(turn.edited)}"
@@ -329,24 +312,20 @@ def _read_title(turn: View, gate: Gate) -> tuple[str, str] | None:
     return turn.read_title, source
 
 
-def _first_title(found: Sequence[Taken]) -> tuple[str, str] | None:
+def _leads(found: Sequence[Fact]) -> list[Fact]:
+    """Those that begin a message and name something."""
+    return [one for one in found if one.statement.lead and one.statement.specific]
+
+
+def _first_title(found: Sequence[Fact]) -> tuple[str, str] | None:
     """The first statement that can stand alone: not one that leans on something said before or is
     about the speaker."""
     leans = load_pattern("statements", "leans")
     for one in found:
-        title = as_title(one.statement.text)
+        title = as_title(one.text)
         if len(title) >= 24 and not leans.match(drop_fixed(title)):
-            return title, one.statement.text
+            return title, one.text
     return None
-
-
-def _without_title(found: Sequence[Taken], title: str, source: str) -> list[Taken]:
-    """Without the statement the title says in full already."""
-    return [
-        one
-        for one in found
-        if one.statement.text != source or len(one.statement.text) > len(title) + 24
-    ]
 
 
 def _commit_words(one: Committed) -> set[str]:
@@ -354,17 +333,17 @@ def _commit_words(one: Committed) -> set[str]:
     return title_words(f"{one.commit.subject} {one.commit.body} {names}")
 
 
-def _message_facts(one: Committed, gate: Gate) -> list[Taken]:
+def _message_facts(one: Committed, gate: Gate) -> list[Fact]:
     item = one.step.item
     return [
-        Taken(statement, item, 1.2 + statement_worth(statement))
+        Fact(statement, item.id, 1.2 + statement_worth(statement))
         for statement in split_statements(one.commit.body)
         if not is_boilerplate(statement.text) and gate.lets(statement.text, item)
     ]
 
 
 def _work_type(
-    looked: Looked, title: str, request: str, commit: Committed | None, facts: Sequence[Taken]
+    looked: Looked, title: str, request: str, commit: Committed | None, facts: Sequence[Fact]
 ) -> str:
     """As the commit or the title says; else as was asked for, or as most of the facts say."""
     if commit is not None and (said := commit_type(commit.commit.subject)):
@@ -379,7 +358,7 @@ def _work_type(
     if names_fault(request) and (mended or named != "feature"):
         return "bugfix"
     wanted = find_type(request_title(request)) if named in ("", "change") else ""
-    told = Counter(filter(None, (find_type(one.statement.text) for one in facts)))
+    told = Counter(filter(None, (find_type(one.text) for one in facts)))
     return wanted or named or max(told, key=lambda type_: told[type_], default="change")
 
 
@@ -392,12 +371,12 @@ def _subtitle(title: str, looked: Looked) -> str:
     return cut_clause(request, _SUBTITLE)
 
 
-def _narrative(turn: View, facts: Sequence[Taken], title: str, gate: Gate) -> str:
+def _narrative(turn: View, facts: Sequence[Fact], title: str, gate: Gate) -> str:
     """What the agent said first at the end, as far as title and facts do not say it."""
     closing = turn.closing
     if closing is None:
         return ""
-    used = {one.statement.text for one in facts}
+    used = {one.text for one in facts}
     kept: list[str] = []
     room = _BODY
     for one in gate.statements(closing):
@@ -415,57 +394,39 @@ def _narrative(turn: View, facts: Sequence[Taken], title: str, gate: Gate) -> st
 # --- found ---------------------------------------------------------------------------------------
 
 
-def _answer(looked: Looked, gate: Gate) -> list[Draft]:
+def _answer(looked: Looked, gate: Gate) -> Iterator[Draft]:
     """What an answer says that was not known; small talk and reports of progress say nothing."""
-    turn, closing = looked.turn, looked.turn.closing
-    if closing is None:
-        return []
-    taken = gate.take(closing)
+    turn = looked.turn
+    title, taken = find_answer(looked, gate)
     facts = choose_facts(taken)
-    value = sum(one.worth for one in facts)
-    causes = any("cause" in one.statement.tells for one in facts)
+    causes = any("cause" in one.tells for one in facts)
     used_tools = any(not step.why_not for step in turn.steps)
-    if not facts or value < ((3.0 if causes else 5.0) if used_tools else 7.0):
-        return []
-    title = find_answer(looked, gate)
-    if not title:
-        return []
-    type_ = "bugfix" if says_fixed(title) else "discovery"  # by a command, say: no file was edited
-    return [
-        Draft(
-            "found", type_, title, turn.ended, 1.8 if causes else 1.5,
-            subtitle=_subtitle(title, looked), body=_narrative(turn, facts, title, gate),
-            facts=tuple(one.fact for one in facts), files_read=turn.looked_at[:MOST_FILES],
-            concepts=list_concepts(type_, [one.statement.tells for one in facts], False),
-        )
-    ]  # fmt: skip
+    least = (3.0 if causes else 5.0) if used_tools else 7.0
+    if title and sum(one.worth for one in facts) >= least:
+        type_ = "bugfix" if says_fixed(title) else "discovery"  # by a command: no file was edited
+        yield Draft(
+            "found", type_, title, turn.ended, 1.8 if causes else 1.5, _subtitle(title, looked),
+            body=_narrative(turn, facts, title, gate), facts=facts,
+            concepts=list_concepts(type_, facts, False), files_read=turn.looked_at[:MOST_FILES],
+        )  # fmt: skip
 
 
-def find_answer(looked: Looked, gate: Gate) -> str:
-    """The answer in a sentence; else the question, which an answer of many parts has in common. ""
-    where nothing is told that was not known."""
-    turn = looked.turn
-    taken = gate.take(turn.closing) if turn.closing is not None else []
-    title = _answer_title(looked, taken, gate) if taken else ""
-    return title if len(title) >= _SHORTEST else ""
+def find_answer(looked: Looked, gate: Gate) -> tuple[str, list[Fact]]:
+    """The answer in a sentence; else the question, which an answer of many parts has in common; and
+    what the answer tells. "" where nothing is told that was not known."""
+    closing = looked.turn.closing
+    taken = gate.take(closing) if closing is not None else []
+    title = _answer_title(looked, closing, taken, gate) if closing is not None and taken else ""
+    return (title if len(title) >= _SHORTEST else ""), taken
 
 
-def find_reason(looked: Looked, gate: Gate) -> str:
-    """The first cause that an answer names."""
-    taken = gate.take(looked.turn.closing) if looked.turn.closing is not None else []
-    return next((one.statement.text for one in taken if is_reason(one.statement.text)), "")
-
-
-def _answer_title(looked: Looked, taken: Sequence[Taken], gate: Gate) -> str:
-    turn = looked.turn
-    lead = [one for one in taken if one.statement.lead and one.statement.specific]
-    lead.sort(key=lambda one: "cause" not in one.statement.tells)
-    if found := _first_title(lead):
+def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Gate) -> str:
+    if found := _first_title(sorted(_leads(taken), key=lambda one: "cause" not in one.tells)):
         return found[0]
-    if (read := _read_title(turn, gate)) and "guess" not in find_cues(read[1] or read[0]):
+    read = _read_title(looked.turn, gate)
+    if read is not None and "guess" not in find_cues(read[1] or read[0]):
         return read[0]
-    heading = heading_title(turn.closing) if turn.closing is not None else ""
-    if title := heading or request_title(looked.request):
+    if title := heading_title(closing) or request_title(looked.request):
         return title
     found = _first_title(sorted(taken, key=lambda one: -one.worth))
     return found[0] if found else ""

@@ -15,26 +15,22 @@ from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from yester.cards.cards import (
-    Card,
     Distilled,
     add_todo,
+    has_news,
     is_kept_once,
     make_card,
     make_session_card,
-    observation_item,
-    read_card,
-    session_item,
-    turn_item,
     turn_sources,
 )
 from yester.cards.drafts import Draft, Gate, Looked
 from yester.cards.observations import observe_turn
 from yester.cards.outcomes import find_outcomes
 from yester.cards.repeats import (
-    SessionInsights,
+    find_insight,
     find_stored_insight,
     fold_insight,
-    keep_foreign_facts,
+    keep_foreign,
     read_insight,
     unfold_insight,
 )
@@ -61,15 +57,6 @@ class DistilReport:
     rules: int = 0  # that a user typed
     links: int = 0  # between a decision and the one it undoes
     put: PutCounts = field(default_factory=PutCounts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """A turn with a card, and its share of the turn's tokens for each item."""
-
-    turn: View
-    card: Card
-    share: int
 
 
 class _Session:
@@ -123,20 +110,17 @@ class _Session:
 
     def compose(self) -> Iterator[None]:
         """The items of the turns that do not stay, and the session's card."""
-        own = {item.ref for item in self.known}
-        insights = SessionInsights()
-        told: list[str] = []
+        insights: dict[str, Distilled] = {}  # of the session so far
         anew = [turn for turn in self.turns if turn.key not in self.stay]
         for item in self.older:
             if item.kind == "observation" and not is_kept_once(item):
                 before = read_insight(self.store, item)
-                bare = unfold_insight(before, anew)
-                insights.add(bare)
-                told += bare.item.facts
-                if bare is not before:
-                    self._add(bare)
+                insights[item.ref] = bare = unfold_insight(before, anew)
+                if bare != before:
+                    self.made[item.ref] = bare
+        told = [fact for one in insights.values() for fact in one.item.facts]
         gate = Gate(shown_texts(self.store, self.session.id, self.session.key), told)
-        telling: list[_Told] = []
+        cards: list[Distilled] = []
         for looked in self.looked:
             turn = looked.turn
             if turn.key in self.stay:
@@ -147,61 +131,75 @@ class _Session:
             yield
             # A turn's tokens are shared out among all that may be made of it, its own card and the
             # session's among them: none are counted twice.
-            share = turn.tokens // max(len(drafts) + 2 * bool(card), 1)
+            share = turn.tokens // max(len(drafts) + 2 * has_news(card), 1)
             facts: list[str] = []
             for draft in drafts:
-                facts += self._observe(turn, draft, share, insights, own)
+                facts += self._observe(turn, draft, share, insights)
                 yield
             gate.keep(facts)
-            if card:
-                telling.append(_Told(turn, card, share))
-        if telling and (todo := self.history.todo(self.turns)):
-            telling[-1] = replace(telling[-1], card=add_todo(telling[-1].card, todo))
-        self._add_cards(telling)
+            if has_news(card):
+                item = self._own_item(card, f"{self._turn_ref(turn)}:summary", turn.number, share)
+                cards.append(Distilled(item, turn_sources(turn)))
+        if cards and (todo := self.history.todo(self.turns)):
+            cards[-1] = replace(cards[-1], item=add_todo(cards[-1].item, todo))
+        self._add_cards(cards)
 
-    def _add(self, one: Distilled) -> None:
-        self.repeated += one.repeated or one.folded
-        if not one.repeated:
-            self.made[one.item.ref] = one
+    def _turn_ref(self, turn: View) -> str:
+        return f"turn:{self.session.key}:{turn.key}"
+
+    def _own_item(self, item: Item, ref: str, number: int, tokens: int) -> Item:
+        """An item as one of the session's."""
+        session = self.session
+        return replace(
+            item, ref=ref, project=session.project, session=session.key,
+            source=DISTILLED, agent=session.agent, prompt_number=number, discovery_tokens=tokens,
+        )  # fmt: skip
 
     def _observe(
-        self, turn: View, draft: Draft, share: int, insights: SessionInsights, own: Collection[str]
+        self, turn: View, draft: Draft, share: int, insights: dict[str, Distilled]
     ) -> tuple[str, ...]:
         """Its facts, unless another session may take it over."""
-        store = self.store
-        one = observation_item(self.session, turn, draft, share)
-        if is_kept_once(one.item):
-            later = (
-                old.source == DISTILLED and old.epoch > one.item.epoch
-                for old in store.find_by_ref(one.item.ref)
-            )
-            self._add(replace(one, repeated=any(later)))
+        store, known = self.store, {item.ref for item in self.known}
+        ref = f"{self._turn_ref(turn)}:{draft.slot}"
+        if draft.slot.startswith("/"):
+            ref = f"project:{self.session.project}:{draft.slot[1:]}"
+        item = self._own_item(draft.item, ref, turn.number, share)
+        sources = tuple((number, fact.source) for number, fact in enumerate(draft.facts))
+        one = Distilled(item, sources + turn_sources(turn))
+        if is_kept_once(item):
+            old = [old for old in store.find_by_ref(item.ref) if old.source == DISTILLED]
+            if any(other.epoch > item.epoch for other in old):
+                self.repeated += 1
+            else:
+                self.made[item.ref] = one
             return ()
-        earlier = insights.find(one.item)
-        if earlier is None and one.item.ref not in own:
-            other = find_stored_insight(store, one.item, own)
-            earlier = unfold_insight(read_insight(store, other), [turn]) if other else None
-        facts = one.item.facts
-        one = fold_insight(earlier, one) if earlier is not None else one
-        insights.add(one)
-        self._add(one)
-        return facts
+        earlier = find_insight(insights.values(), item)
+        if earlier is None and item.ref not in known:
+            other = find_stored_insight(store, item, known)
+            earlier = unfold_insight(other, [turn]) if other is not None else None
+        if earlier is not None:
+            one = fold_insight(earlier, one)
+            self.repeated += 1
+        insights[one.item.ref] = self.made[one.item.ref] = one
+        return item.facts
 
-    def _add_cards(self, telling: Sequence[_Told]) -> None:
+    def _add_cards(self, cards: Sequence[Distilled]) -> None:
         """Of each turn that has something to tell; and of the session, where there are several."""
-        for one in telling:
-            self._add(turn_item(self.session, one.turn, one.card, one.share))
+        self.made |= {one.item.ref: one for one in cards}
         before = [item for item in self.older if item.kind == "summary" and item.type == "turn"]
-        cards = [*map(read_card, before), *(one.card for one in telling)]
-        if len(cards) < 2:
+        every = sorted(
+            [*(read_insight(self.store, item) for item in before), *cards],
+            key=lambda one: one.item.epoch,
+        )
+        if len(every) < 2:
             return
-        evidence = self.store.evidence([item.id for item in before])
-        sources = [(-1, id_) for item in before for fact, id_ in evidence[item.id] if fact == -1]
-        sources += [source for one in telling for source in turn_sources(one.turn)]
-        numbers = [item.prompt_number for item in before] + [one.turn.number for one in telling]
-        shares = sum(item.discovery_tokens for item in before) + sum(one.share for one in telling)
-        card = make_session_card(sorted(cards, key=lambda card: card.epoch))
-        self._add(session_item(self.session, max(numbers), card, shares, sources))
+        items = [one.item for one in every]
+        number = max(item.prompt_number for item in items)
+        tokens = sum(item.discovery_tokens for item in items)
+        ref = f"session:{self.session.key}:{self.session.project}"
+        item = self._own_item(make_session_card(items), ref, number, tokens)
+        sources = (source for one in every for source in one.sources if source[0] == -1)
+        self.made[item.ref] = Distilled(item, tuple(dict.fromkeys(sources)))
 
     def merge_known(self) -> None:
         """What was there before keeps its id, its place in a chain of decisions, and what others
@@ -215,7 +213,7 @@ class _Session:
             item = replace(one.item, status=had.status, supersedes=had.supersedes, alias=alias)
             one = replace(one, item=item)
             if had.kind == "observation" and not is_kept_once(had):
-                one = keep_foreign_facts(self.store, one, had, looked_at)
+                one = keep_foreign(self.store, one, had, looked_at)
             self.made[ref] = one
 
     def _find_former(self) -> dict[str, Item]:

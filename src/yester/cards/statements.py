@@ -132,6 +132,11 @@ def is_generic_heading(text: str) -> bool:
     return sum(not generic.fullmatch(word) for word in words) < 2
 
 
+def same_form(text: str) -> str:
+    """What two texts have in common that say the same in the same words."""
+    return " ".join(text.lower().split())
+
+
 # --- as it is shown ------------------------------------------------------------------------------
 
 

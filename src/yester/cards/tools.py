@@ -1,8 +1,8 @@
 """What a tool was given and what came of it: shell commands, commits, test runs, errors, edits.
 
 The tables are in tables/tools.toml. Uses are stored with their structure (`model.ToolCall`). What
-was stored before schema 15 and whose transcript is gone has none: there, and only here, what a shell
-was given and gave is guessed from the text.
+was stored before schema 15 and whose transcript is gone has none: there, and only here, what a
+shell was given and gave is guessed from the text.
 """
 
 from __future__ import annotations

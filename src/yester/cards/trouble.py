@@ -6,23 +6,14 @@ The error's own line is the fact, so that whoever meets it again finds this by i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC
 
 from yester.agents.values import digest
-from yester.cards.drafts import (
-    MOST_FILES,
-    WARNING,
-    Draft,
-    Fact,
-    Gate,
-    Looked,
-    choose_facts,
-    filled_sections,
-)
-from yester.cards.outcomes import Ended, Instead, Stuck, edited_files
-from yester.cards.statements import TITLE, cut_clause, shorten_title
-from yester.cards.tools import CHECKS, command_line, file_names
+from yester.cards.drafts import MOST_FILES, WARNING, Draft, Fact, Gate, Looked, choose_facts
+from yester.cards.outcomes import Outcome, edited_files
+from yester.cards.statements import TITLE, Statement, cut_clause, shorten_title
+from yester.cards.tools import Error, file_names
 from yester.cards.turns import Step, View
 from yester.clock import format_day
 
@@ -39,95 +30,90 @@ _DURATION = re.compile(r"\s*[\[(]\d[\d.]*m?s[\])]\s*\Z")
 
 def observe_trouble(looked: Looked, gate: Gate) -> list[Draft]:
     """Errors that took several tries, that stayed, and commands that do not work here."""
-    came_out = looked.outcomes
-    hard = [one for one in came_out.ended if one.attempts > 1 and one.failing.kind != "lint"]
-    best: dict[int, Ended] = {}  # a run that fails often tells the same in several ways
+    found = looked.outcomes
+    hard = [one for one in found.ended if one.attempts > 1 and one.failing.kind != "lint"]
+    best: dict[int, Outcome] = {}  # a run that fails often tells the same in several ways
     for one in sorted(hard, key=lambda one: -one.error.rank):
         best[one.failing.item.id] = one
     ended = [one for one in hard if best[one.failing.item.id] is one]
     return [
         *(_ended(looked.turn, one, gate) for one in ended[:2]),
-        *(_stuck(looked.turn, one, gate) for one in came_out.stuck[:1]),
-        *(_substitute(one) for one in came_out.instead[:2]),
+        *(_stuck(looked.turn, one, gate) for one in found.stuck[:1]),
+        *(_substitute(one) for one in found.instead[:2]),
     ]
 
 
-def _ended(turn: View, one: Ended, gate: Gate) -> Draft:
+def _ended(turn: View, one: Outcome, gate: Gate) -> Draft:
     return Draft(
         f"error:{digest(one.error.fingerprint)}", "bugfix", error_title(one.error.text),
-        one.passing.item.epoch, 2.1 if one.attempts > 2 else 1.6,
+        one.last.item.epoch, 2.1 if one.attempts > 2 else 1.6,
         subtitle=f"{_quoted(one.failing)} failed {one.attempts} times",
-        body=f"It ended after {_changes(one)}.",
-        facts=_error_facts(turn, one, one.failing, one.passing, gate),
+        body=f"It ended after {_changes(one)}.", facts=_error_facts(turn, one, gate),
         concepts=("problem-solution", "gotcha"),
         files_modified=edited_files(one.edits) or edited_files(one.tries),
-        tags=(WARNING,) if one.tries else (),
-        sections=filled_sections({"tried": _tries(one.tries)}),
+        tags=(WARNING,) if one.tries else (), sections={"tried": _tries(one)},
     )  # fmt: skip
 
 
-def _stuck(turn: View, one: Stuck, gate: Gate) -> Draft:
-    first = one.tries[0] if one.tries else one.failing
+def _stuck(turn: View, one: Outcome, gate: Gate) -> Draft:
     return Draft(
         f"stuck:{digest(one.error.fingerprint)}", "discovery",
         shorten_title(f"Still failing: {error_title(one.error.text)}"),
-        one.failing.item.epoch, 1.7,
-        subtitle=f"{_quoted(one.failing)} failed {one.attempts} times",
+        one.last.item.epoch, 1.7,
+        subtitle=f"{_quoted(one.last)} failed {one.attempts} times",
         body="It was still there when the session ended or went on to something else.",
-        facts=_error_facts(turn, one, first, one.failing, gate), concepts=("gotcha",),
-        files_modified=edited_files(one.tries), tags=(WARNING,),
-        sections=filled_sections({"tried": _tries(one.tries)}),
+        facts=_error_facts(turn, one, gate), concepts=("gotcha",),
+        files_modified=edited_files(one.tries), tags=(WARNING,), sections={"tried": _tries(one)},
     )  # fmt: skip
 
 
-def _error_facts(
-    turn: View, one: Ended | Stuck, first: Step, last: Step, gate: Gate
-) -> tuple[Fact, ...]:
+def _error_facts(turn: View, one: Outcome, gate: Gate) -> tuple[Fact, ...]:
     """The error's own line, and what the agent said of it while it lasted."""
-    during = [i for i in turn.said if first.item.epoch <= i.epoch <= last.item.epoch]
-    said = [taken for item in during for taken in gate.findings(item, 1.6)]
-    told = (taken.fact for taken in choose_facts(said, most=3, room=600))
-    return (Fact(one.error.text, one.failing.item.id), *told)
+    since, until = one.failing.item.epoch, one.last.item.epoch
+    during = [item for item in turn.said if since <= item.epoch <= until]
+    said = [fact for item in during for fact in gate.findings(item, 1.6)]
+    return (_error_fact(one.error, one.failing), *choose_facts(said, most=3, room=600))
 
 
-def _substitute(one: Instead) -> Draft:
-    failed, worked = _typed(one.failed), _typed(one.worked)
-    status = one.failed.ran.status if one.failed.ran else None
+def _error_fact(error: Error, step: Step) -> Fact:
+    return Fact(Statement(error.text), step.item.id)
+
+
+def _substitute(one: Outcome) -> Draft:
+    failed, worked = one.failing.typed, one.last.typed
+    status = one.failing.ran.status if one.failing.ran else None
     return Draft(
-        f"/command:{digest(one.error.fingerprint, one.failed.main)}", "discovery",
-        shorten_title(f"{_first_words(one.failed)} fails: {error_title(one.error.text)}"),
-        one.worked.item.epoch, 1.4, subtitle=f"works instead: {cut_clause(worked, _COMMAND)}",
+        f"/command:{digest(one.error.fingerprint, one.failing.main)}", "discovery",
+        shorten_title(f"{_first_words(one.failing)} fails: {error_title(one.error.text)}"),
+        one.last.item.epoch, 1.4, subtitle=f"works instead: {cut_clause(worked, _COMMAND)}",
         body=f"`{cut_clause(failed, 200)}` ended with status {status}. "
         f"`{cut_clause(worked, 200)}` did it.",
-        facts=(Fact(one.error.text, one.failed.item.id),), concepts=("gotcha",), tags=(WARNING,),
-        sections={"last met": format_day(one.failed.item.epoch, UTC)},
+        facts=(_error_fact(one.error, one.failing),), concepts=("gotcha",), tags=(WARNING,),
+        sections={"last met": format_day(one.failing.item.epoch, UTC)},
     )  # fmt: skip
 
 
 def observe_checks(looked: Looked) -> list[Draft]:
     """How a check came out, where nothing else tells of it."""
-    turn, came_out = looked.turn, looked.outcomes
-    failing = [step for step in turn.steps if step.failing and step.kind in CHECKS]
-    if came_out.passed:
-        title = f"{_quoted(came_out.passed[-1].passing)} passes again"
-    elif came_out.ended:
-        title = error_title(came_out.ended[-1].error.text)
+    turn, passed, ended = looked.turn, looked.outcomes.passed, looked.outcomes.ended
+    failing = [step for step in turn.steps if step.failing and step.checks]
+    facts = [_error_fact(one.error, one.failing) for one in ended]
+    if passed:
+        title = f"{_quoted(passed[-1][1])} passes again"
+    elif ended:
+        title = error_title(ended[-1].error.text)
     elif failing:
         last = failing[-1]
-        why = f": {error_title(last.errors[0].text)}" if last.errors else ""
-        title = f"{_quoted(last)} fails{why}"
+        facts = [_error_fact(error, last) for error in last.errors]
+        title = ": ".join([f"{_quoted(last)} fails", *(error_title(one.text) for one in facts[:1])])
     else:
         return []
-    mended = bool(came_out.passed or came_out.ended)
-    facts = [Fact(one.error.text, one.failing.item.id) for one in came_out.ended]
-    if not mended:
-        facts = [Fact(error.text, failing[-1].item.id) for error in failing[-1].errors]
+    mended = bool(passed or ended)
     return [
         Draft(
             "checked", "bugfix" if mended else "discovery", shorten_title(title), turn.ended, 1.0,
             facts=tuple(facts[:3]), concepts=("problem-solution" if mended else "gotcha",),
-            files_read=turn.looked_at[:MOST_FILES],
-            sections=filled_sections({"outcome": describe_outcome(looked)}),
+            files_read=turn.looked_at[:MOST_FILES], sections={"outcome": describe_outcome(looked)},
         )
     ]  # fmt: skip
 
@@ -136,10 +122,8 @@ def describe_outcome(looked: Looked) -> str:
     """How the checks of a turn came out, a line each: the exit status of every run, tests that
     failed before they passed, errors and the changes after which they were gone."""
     lines = list(_run_lines(looked.turn))
-    for one in looked.outcomes.passed[-2:]:
-        lines.append(
-            f"{_quoted(one.passing)}: {one.before.failed} failed, then {one.after.passed} passed"
-        )
+    for failing, passing in looked.outcomes.passed[-2:]:
+        lines.append(f"{_quoted(passing)}: {failing.counted}, then {passing.counted}")
     alike: set[str] = set()
     for ended in looked.outcomes.ended:
         start = " ".join(ended.error.fingerprint.split()[:6])
@@ -152,14 +136,13 @@ def describe_outcome(looked: Looked) -> str:
 def _run_lines(turn: View) -> Iterator[str]:
     runs: dict[str, list[str]] = {}
     for step in turn.steps:
-        if step.ran is None or step.ran.refused or step.kind not in CHECKS:
-            continue
-        hidden = step.failing and not step.ran.status  # by a pipe
-        told = "0 in a pipe, though tests failed" if hidden else str(step.ran.status)
-        runs.setdefault(cut_clause(step.main, _COMMAND), []).append(told)
+        if step.ran is not None and step.checks:
+            hidden = step.failing and not step.ran.status  # by a pipe
+            told = f"0 in a pipe ({step.counted})" if hidden else str(step.ran.status)
+            runs.setdefault(_quoted(step), []).append(told)
     for command, every in list(runs.items())[-_MOST_RUNS:]:
         kept = every if len(every) <= _MOST_RUNS else [*every[:2], "…", *every[-2:]]
-        yield f"`{command}` ended with status {', '.join(kept)}"
+        yield f"{command} ended with status {', '.join(kept)}"
 
 
 def error_title(text: str) -> str:
@@ -169,26 +152,21 @@ def error_title(text: str) -> str:
     return line if len(line) <= TITLE else line[: line.rfind(" ", 20, TITLE)].rstrip(" ,:;(") + "…"
 
 
-def _changes(one: Ended) -> str:
+def _changes(one: Outcome) -> str:
     changed = f"changes to {file_names(edited_files(one.edits))}" if one.edits else ""
-    commands = [f"`{cut_clause(_typed(step), _COMMAND)}`" for step in one.commands[:2]]
+    commands = [f"`{cut_clause(step.typed, _COMMAND)}`" for step in one.commands[:2]]
     return " and ".join(filter(None, (changed, ", ".join(commands))))
 
 
-def _tries(tries: Sequence[Step]) -> str:
+def _tries(one: Outcome) -> str:
     """What did not help: the files that were changed, the commands that were run."""
     lines = [
-        f"`{cut_clause(_typed(step), _COMMAND)}`"
-        if step.ran is not None
-        else f"a change to {file_names(step.edited)}"
-        for step in tries
-        if step.ran is not None or step.edited
+        f"a change to {file_names(step.edited)}"
+        if step.edited
+        else f"`{cut_clause(step.typed, _COMMAND)}`"
+        for step in one.tries
     ]
     return "Did not help: " + ", ".join(dict.fromkeys(lines)) if lines else ""
-
-
-def _typed(step: Step) -> str:
-    return command_line(step.ran.command) if step.ran is not None else ""
 
 
 def _quoted(step: Step) -> str:
@@ -196,11 +174,7 @@ def _quoted(step: Step) -> str:
 
 
 def _first_words(step: Step) -> str:
-    """The first words of what was run, up to its first long argument."""
-    parts = re.split(r"&&|\|\||;", _typed(step))
-    kept: list[str] = []
-    for word in next((part for part in parts if step.main in part), parts[0]).split():
-        if kept and len(" ".join(kept)) + len(word) > 32:
-            break
-        kept.append(word)
-    return " ".join(kept)
+    """The beginning of what was run, without what was run before it."""
+    parts = re.split(r"&&|\|\||;", step.typed)
+    own = next((part for part in parts if step.main in part), parts[0])
+    return cut_clause(own.strip(), 32)

@@ -21,6 +21,7 @@ from yester.cards.tools import (
     Ran,
     RunCounts,
     command_kind,
+    command_line,
     count_tests,
     find_commits,
     find_errors,
@@ -91,6 +92,15 @@ class Step:
         if self.ran is None or self.ran.refused:
             return False
         return self.ran.failed or (self.counted is not None and self.counted.failed > 0)
+
+    @property
+    def checks(self) -> bool:
+        return self.ran is not None and not self.ran.refused and self.kind in CHECKS
+
+    @property
+    def typed(self) -> str:
+        """The command as it was typed."""
+        return command_line(self.ran.command) if self.ran is not None else ""
 
     @property
     def asks(self) -> bool:
