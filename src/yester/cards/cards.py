@@ -8,7 +8,6 @@ with its evidence, and the text is the reason.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from yester.cards.titles import request_title, title_words
 from yester.cards.tools import file_names
 from yester.cards.turns import View
 from yester.model import Item, replace
+from yester.tables import load_pattern
 from yester.text.prose import strip_marks
 from yester.text.sentences import split_sentences
 
@@ -34,37 +34,7 @@ _SESSION_ROOM = {
 _SAME = 0.8  # a line that has so many of its words in common with another says nothing new
 _LEARNED = frozenset({"cause", "gotcha", "how", "failed"})
 _WEIGHTS = {"done": 3, "changed": 2, "failed": 1, "reverted": 1, "open": 1}
-# What is said to be nobody's fault, or no fault at all, is often neither.
-_EXPLAINED_AWAY = re.compile(
-    r"\b(?:pre-?existing|expected|unrelated|not related|stale|not from (?:our|my)|harmless)\b", re.I
-)
-# What a closing message leaves undone, by sentences that were read: 12 of 13 of them right in the
-# closing messages of 798 turns. Offers and plans are not among them.
-_UNDONE = re.compile(
-    r"(?<!\bwe )(?<!\byou )\bstill (?:needs? (?:to|human|your|review)|pending|blocked"
-    r"|fail(?:s|ing)?\b(?! gracefully|-))"
-    r"|\b(?:is|are)(?:n't| not) (?:yet )?(?:committed|pushed|deployed|implemented|fixed)(?: yet)?\b"
-    r"|\bnot yet (?:mergeable|committed|pushed|deployed|implemented|fixed|done)\b"
-    r"|\bremains? (?:open|unresolved|unfixed)\b|\bopen questions? (?:still|to confirm)\b"
-    r"|\bremaining (?:issue|failure|problem|error)s? (?:is|are)\b|\bis unverified\b"
-    r"|\b(?:haven't|have not|couldn't|could not|was(?:n't| not) able to) (?:yet )?(?:push|commit"
-    r"|verif|fix|reproduc|run)\w*"
-    r"|(?:ist|sind) noch nicht (?:fertig|behoben|umgesetzt)|尚未(?:完成|修复|提交)",
-    re.I,
-)
-_FILLERS = re.compile(
-    r"\b(?:i|we|it|this|that|they|these|those|them|have|yet|so|far|but|and|also|however|das|dies|es"
-    r"|aber|ich|habe)\b",
-    re.I,
-)
-_WORD = re.compile(r"\w")
 _LEAD = 180  # characters of a sentence that another one leans on
-_OFFERS = re.compile(
-    r"\?\W*\Z|\bnot installed\b|\b(?:want me|would you like|let me know|shall i|should i"
-    r"|if you(?:'d| would)? (?:like"
-    r"|want)|ready to|you (?:can|could|may|might))\b",
-    re.I,
-)
 
 Sources = tuple[tuple[int, int], ...]  # (number of the fact, item it was taken from); -1: no fact
 
@@ -190,9 +160,8 @@ def _looked_at(files: Sequence[str]) -> str:
 
 def _find_cause(facts: Sequence[Fact]) -> str:
     """The first that the last message names: what was guessed before it may have been refuted."""
-    causes = [
-        fact for fact in facts if is_reason(fact.text) and not _EXPLAINED_AWAY.search(fact.text)
-    ]
+    away = load_pattern("statements", "explained away")
+    causes = [fact for fact in facts if is_reason(fact.text) and not away.search(fact.text)]
     return next((strip_marks(one.text) for one in causes if one.source == causes[-1].source), "")
 
 
@@ -205,22 +174,28 @@ def _broken_off(turn: View, wanted: str) -> list[str]:
 def _left_undone(turn: View, gate: Gate) -> list[str]:
     """What the agent said at its end is not done. "I have not fixed it" names nothing: it stands
     with the sentence before it, or goes where that one says itself that something is left."""
-    if turn.closing is None:
+    closing = turn.closing
+    if closing is None:
         return []
-    left: list[str] = []
-    before, told = "", False
-    for one in gate.statements(turn.closing):
-        undone = _UNDONE.search(one.text)
-        leans = undone is not None and not _WORD.search(_FILLERS.sub("", _UNDONE.sub("", one.text)))
-        tells = (
-            one.kind != "heading" and undone and not _OFFERS.search(one.text)
-            and not gate.echoes(one.text, turn.closing)
-        )  # fmt: skip
-        if tells and not (leans and told):
-            lead = f"{cut_clause(before, _LEAD)} " if leans and before else ""
-            left.append(lead + one.text)
-        before, told = one.text if one.kind != "heading" else "", bool(tells)
-    return left[:3]
+    left: dict[int, str] = {}
+    said = gate.statements(closing)
+    for at, one in enumerate(said):
+        undone = load_pattern("statements", "undone").search(one.text)
+        offers = load_pattern("statements", "offer").search(one.text)
+        if not undone or offers or one.kind == "heading" or gate.echoes(one.text, closing):
+            continue
+        if not _is_nameless(one.text):
+            left[at] = one.text
+        elif at - 1 not in left:
+            before = said[at - 1].text if at and said[at - 1].kind != "heading" else ""
+            left[at] = f"{cut_clause(before, _LEAD)} {one.text}".lstrip()
+    return list(left.values())[:3]
+
+
+def _is_nameless(text: str) -> bool:
+    for name in ("undone", "filler"):
+        text = load_pattern("statements", name).sub("", text)
+    return not any(map(str.isalnum, text))
 
 
 # --- what is stored ------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from yester.cards.tools import (
     split_command,
 )
 from yester.cards.turns import Step, View
+from yester.tables import load_pattern
 
 STATUSES = ("reverted", "open", "failed", "done", "changed", "answered", "talk")
 _GIT = re.compile(r"git(?:\s+-[cC] \S+)*\s+(add|checkout|restore|reset|revert|stash)\b\s*(.*)")
@@ -38,27 +39,6 @@ _COMMITS_ALL = re.compile(r"\bcommit\s+(?:-[a-z]*a[a-z]*|--all)\b")
 _BACK_BY = re.compile(r"HEAD(?:~(\d*)|(\^+))")
 # Not files: a branch is made or a side is taken.
 _OTHER_CHECKOUT = re.compile(r"(?:^|\s)(?:-b|-B|--orphan|--track|-t|--ours|--theirs|--detach)\b")
-_GO_BACK = re.compile(
-    r"\b(?:go back to|und(?:o|one|id)|revert(?:ed)?|roll(?:ed)? back|give up on|back out"
-    r"|take (?:that|it) back"
-    r"|mach\w* .{0,30}rückgängig)\b|撤销|回退",
-    re.I,
-)
-_TOOK_BACK = re.compile(
-    r"\b(?:i|we)(?:'ve| have)? (?:just )?(?:reverted|undone|undid|rolled back|discarded)"
-    r" (?:your|the|all|those|these|that)\b",
-    re.I,
-)
-_CODE = re.compile(
-    r"\.(?:py|pyi|go|tsx?|jsx?|mjs|cjs|rs|java|kts?|rb|php|c|cc|cpp|cxx|h|hpp|cs|swift|scala|exs?"
-    r"|zig|vue|svelte|lua|dart|css|scss|html)$"
-)
-_INTERPRETER = re.compile(r"(?:\S*/)?(?:python[\d.]*|node|ruby|php|perl|bash|sh|deno|bun)\b")
-_DECIDES = re.compile(
-    r"\b(?:which (?:one|option|approach|way|would|do you|should|of)|did you mean"
-    r"|what would you prefer|how would you like|do you prefer)\b[^?]*\?\W*\Z",
-    re.I,
-)
 _ANSWER = 160  # characters of a closing message that says something
 _COMMAND = 60
 _SHORTEST = 8  # characters; less may be exchanged by chance
@@ -254,27 +234,19 @@ def _names(path: str, file: str) -> bool:
 
 
 def _inverts(one: _Edit, file: str, step: Step) -> bool:
-    """Does an edit put back what another one has replaced?"""
-    if one.file != file or one.step is step:
-        return False
+    """Does an edit put back what another one has replaced? Of one that was stored without
+    structure, or cut, nobody knows."""
     calls = (one.step.item.call, step.item.call)
-    if all(call is not None and not call.cut for call in calls):
-        former, now = (_replacements(each) for each in (one.step, step))
-        long = sum(len(old) + len(new) for old, new in now) > _SHORTEST
-        return long and former != now and sorted((new, old) for old, new in former) == now
-    # Stored without structure, or cut: path, former text, new text. One is the other with its
-    # halves exchanged.
-    first, second = _halves(one.step), _halves(step)
-    return len(first) == len(second) > _SHORTEST and first != second and second in first * 2
+    if one.file != file or one.step is step or any(call is None or call.cut for call in calls):
+        return False
+    former, now = (_replacements(each) for each in (one.step, step))
+    long = sum(len(old) + len(new) for old, new in now) > _SHORTEST
+    return long and former != now and sorted((new, old) for old, new in former) == now
 
 
 def _replacements(step: Step) -> list[tuple[str, str]]:
     """What an edit replaced by what; the text at an item's end has lost its last line breaks."""
     return sorted((trim_text(old), trim_text(new)) for old, new in replaced_texts(step.item))
-
-
-def _halves(step: Step) -> str:
-    return step.item.body.partition("\n")[2] + "\n"
 
 
 def judge_turns(changes: Changes, back: int) -> list[Status]:
@@ -291,12 +263,11 @@ def _judge(turns: Sequence[View], at: int, edits: Sequence[_Edit], back: int) ->
     left = [one for one in edits if not at <= one.gone <= until]
     if turn.edited and not left:
         return Status("reverted", edits[-1].by if edits else "edited back")
-    if left and (later := _given_up(turns, at, left, back) or _user_took_back(turns, at)):
+    if left and (later := _given_up(turns, at, left, back)):
         return Status("reverted", later)
     committed = [one for one in left if at <= one.committed <= until]
     last = at == len(turns) - 1  # what came after it has gone on from there
-    refused = not last and _ends_refused(turn) and not _goes_on(turns, at, left, back)
-    if (refused or (last and _broken_off(turn))) and len(committed) < len(left):
+    if last and _broken_off(turn) and len(committed) < len(left):
         return Status("open", "broken off")
     failing, passing = _checks(turn, left)
     if failing is not None and (left or not _commits_after(turn, failing)):
@@ -338,7 +309,7 @@ def _revert_command(turn: View) -> str:
 def _said_only(turn: View, passing: Step | None, last: bool) -> Status:
     """Nothing was changed."""
     closing = turn.closing.body.rstrip() if turn.closing is not None else ""
-    if last and _DECIDES.search(closing[-400:]):
+    if last and load_pattern("statements", "asks to decide").search(closing[-400:]):
         return Status("open", "asks the user")
     if passing is not None:
         return Status("answered", _run_text(passing))
@@ -351,41 +322,22 @@ def _given_up(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) 
     """Does the next turn that touches most of its files say that it goes back?"""
     files = {one.file for one in left}
     for later in turns[at + 1 : at + 1 + back]:
-        touched = files & set(later.edited)
-        if not touched:
-            continue
-        typed = later.prompt.body[:300] if later.prompt is not None else ""
-        if 2 * len(touched) >= len(files) and (found := _GO_BACK.search(typed)):
-            return f"“{found[0]}” in the next prompts"
-        return ""
+        if touched := files & set(later.edited):
+            typed = later.prompt.body[:300] if later.prompt is not None else ""
+            found = load_pattern("statements", "go back").search(typed)
+            most = 2 * len(touched) >= len(files)
+            return f"“{found[0]}” in the next prompts" if found and most else ""
     return ""
-
-
-def _user_took_back(turns: Sequence[View], at: int) -> str:
-    """Does the next prompt say that its user has taken the changes back?"""
-    after = turns[at + 1].prompt if at + 1 < len(turns) else None
-    found = _TOOK_BACK.search(after.body[:300]) if after is not None else None
-    return f"“{found[0]}” in the next prompt" if found else ""
 
 
 def _broken_off(turn: View) -> bool:
     """Was its last deed a change, or refused by the user, and nothing said of it? A check that
     passed at the end has an end."""
     deeds = [step for step in turn.steps if not step.item.actor]
-    unsaid = bool(deeds) and turn.closing is None
-    return unsaid and (bool(deeds[-1].edited) or _ends_refused(turn))
-
-
-def _ends_refused(turn: View) -> bool:
-    deeds = [step for step in turn.steps if not step.item.actor]
-    last = deeds[-1].ran if deeds and turn.closing is None else None
-    return last is not None and last.refused
-
-
-def _goes_on(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> bool:
-    """Do the next turns change the same files?"""
-    files = {one.file for one in left}
-    return any(files & set(later.edited) for later in turns[at + 1 : at + 1 + back])
+    if not deeds or turn.closing is not None:
+        return False
+    run = deeds[-1].ran
+    return bool(deeds[-1].edited) or (run is not None and run.refused)
 
 
 def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None]:
@@ -419,7 +371,8 @@ def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None
 def _refuses_file(step: Step, names: Collection[str]) -> bool:
     """Did an interpreter that was given a changed file fail?"""
     run = step.ran
-    if run is None or not run.failed or step.kind or not _INTERPRETER.match(step.main):
+    interpreter = load_pattern("tools", "interpreter")
+    if run is None or not run.failed or step.kind or not interpreter.match(step.main):
         return False
     missing = any(is_missing_tool(error.text) for error in step.errors)
     return not missing and any(name in run.command for name in names)
@@ -428,7 +381,7 @@ def _refuses_file(step: Step, names: Collection[str]) -> bool:
 def _checked_later(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> Step | None:
     """The first run of a test in the next turns, before these files are changed again."""
     files = {one.file for one in left}
-    if not any(_CODE.search(file) for file in files):
+    if not any(load_pattern("tools", "code file").search(file) for file in files):
         return None  # tests do not look at it
     for later in turns[at + 1 : at + 1 + back]:
         for step in later.steps:

@@ -176,12 +176,6 @@ def list_names(texts: Iterable[str]) -> str:
 
 _STATUS = re.compile(r"(?:Exit code:?|exited with code:?|<exit_code>) ?(\d{1,3})\b")
 _SEPARATOR = re.compile(r"(&&|\|\||;|\n)")
-_NOT_RUN = re.compile(
-    r"no task\b|missing script|script not found|command not found|no such (?:command|file|task)"
-    r"|unknown (?:command|option|flag)|unrecogni[sz]ed|no module named|cannot find module"
-    r"|cannot load such file",
-    re.I,
-)
 _WORD = re.compile(r"[\w./:@-]+")
 _PLACE = re.compile(r"/|\.\w")
 _CHANGES_FOLDER = re.compile(r"\A(?:cd|pushd|popd|set|export|source|\.)\b")
@@ -237,7 +231,7 @@ def _split_parts(command: str) -> list[tuple[str, bool, str]]:
 
 def is_missing_tool(error: str) -> bool:
     """A check that was not there to be run has checked nothing."""
-    return _NOT_RUN.search(error) is not None
+    return load_pattern("tools", "not run").search(error) is not None
 
 
 def judge_check(run: Ran, counts: RunCounts | None, errors: Iterable[Error]) -> bool | None:

@@ -32,12 +32,8 @@ def observe_trouble(looked: Looked, gate: Gate) -> list[Draft]:
     """Errors that took several tries, that stayed, and commands that do not work here."""
     found = looked.outcomes
     hard = [one for one in found.ended if one.attempts > 1 and one.failing.kind != "lint"]
-    best: dict[int, Outcome] = {}  # a run that fails often tells the same in several ways
-    for one in sorted(hard, key=lambda one: -one.error.rank):
-        best[one.failing.item.id] = one
-    ended = [one for one in hard if best[one.failing.item.id] is one]
     return [
-        *(_ended(looked.turn, one, gate) for one in ended[:2]),
+        *(_ended(looked.turn, one, gate) for one in hard[:2]),
         *(_stuck(looked.turn, one, gate) for one in found.stuck[:1]),
         *(_substitute(one) for one in found.instead[:2]),
     ]
@@ -124,12 +120,8 @@ def describe_outcome(looked: Looked) -> str:
     lines = list(_run_lines(looked.turn))
     for failing, passing in looked.outcomes.passed[-2:]:
         lines.append(f"{_quoted(passing)}: {failing.counted}, then {passing.counted}")
-    alike: set[str] = set()
-    for ended in looked.outcomes.ended:
-        start = " ".join(ended.error.fingerprint.split()[:6])
-        if start not in alike and len(alike) < _MOST_RUNS:
-            alike.add(start)
-            lines.append(f"{cut_clause(ended.error.text, _LINE)}: gone after {_changes(ended)}")
+    for ended in looked.outcomes.ended[:_MOST_RUNS]:
+        lines.append(f"{cut_clause(ended.error.text, _LINE)}: gone after {_changes(ended)}")
     return "\n".join(lines)
 
 

@@ -35,6 +35,7 @@ from yester.config import Config
 from yester.ingest.prepare import SHELLS, no_observation
 from yester.model import DISTILLED, Event, Filters, Item, Paging, Turn, replace
 from yester.store.contract import Store
+from yester.tables import load_pattern
 from yester.text.document import tokens_of_length
 
 if TYPE_CHECKING:
@@ -53,12 +54,6 @@ BRIEF_CHARS = 400
 _ASKS = frozenset({"AskUserQuestion", "ask_user", "request_user_input"})
 _SEARCHES = frozenset({"grep", "glob", "grep_search", "file_search", "codebase_search", "search"})
 _NOT_POPPED = re.compile(r"stash entry is kept|could not restore untracked files")
-# Files that are nobody's work: notes of the client and scratch.
-_SCRATCH = re.compile(
-    r"(?:^|[/\\])(?:tmp|scratchpad|node_modules|Temp)[/\\]|[/\\]\.claude[/\\](?:plans"
-    r"|projects|todos)[/\\]"
-    r"|^/var/folders/|^~$"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +149,8 @@ class View:
 
 def own_files(files: Iterable[str]) -> tuple[str, ...]:
     """Without scratch, each once."""
-    return tuple(dict.fromkeys(file for file in files if not _SCRATCH.search(file)))
+    scratch = load_pattern("tools", "scratch file")
+    return tuple(dict.fromkeys(file for file in files if not scratch.search(file)))
 
 
 def unite_paths(files: Iterable[str]) -> tuple[str, ...]:
