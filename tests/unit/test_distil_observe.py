@@ -10,11 +10,11 @@ from msgspec.structs import force_setattr
 from tests.distilling import Story, fixed_bug, letters
 from tests.table import each
 from yester.cards.cards import FIELDS, add_todo, has_news, make_card, make_session_card
-from yester.cards.drafts import CONCEPTS, Gate
+from yester.cards.drafts import Gate
 from yester.cards.tools import defined_names
 from yester.cards.turns import group_turns
 from yester.ingest.prepare import Shown
-from yester.llm.questions import TYPES
+from yester.llm.questions import CONCEPTS, TYPES
 from yester.model import Event
 from yester.tables import load_rows
 

@@ -29,7 +29,7 @@ def test_every_runner_is_read_by_its_example():
 def test_go_counts_packages_and_cases():
     output = "--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tx/y\t0.1s\nok  \tx/z\t0.2s\n"
     assert count_tests(output) == RunCounts(1, 1)
-    assert count_tests("nothing was run") is None
+    assert not count_tests("nothing was run")
 
 
 def test_an_error_ends_with_the_edits_after_which_the_same_check_is_clean():

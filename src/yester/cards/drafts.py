@@ -27,10 +27,6 @@ from yester.model import Item
 WARNING = "warning"
 TAKEN_BACK = ("reverted", "failed")
 MOST_FILES = 20
-CONCEPTS = (
-    "how-it-works", "why-it-exists", "what-changed", "problem-solution", "gotcha", "pattern",
-    "trade-off",
-)  # fmt: skip
 _FACTS, _FACT_CHARS = 9, 1_600
 NEAR = 0.6  # statements and titles that share so many words say the same
 # What a statement that tells this is worth among others.
@@ -192,16 +188,16 @@ def choose_facts(
 
 
 def list_concepts(type_: str, facts: Iterable[Fact], edited: bool) -> tuple[str, ...]:
-    """What an observation is about, in the order of CONCEPTS."""
+    """What an observation is about."""
     told = [name for fact in facts for name in fact.tells]
     reasons = told.count("why") + told.count("cause")
     about = {
-        "what-changed": edited,
-        "problem-solution": type_ == "bugfix",
         "how-it-works": type_ == "discovery" and ("how" in told or "cause" in told or not told),
         "why-it-exists": reasons >= (1 if type_ in ("decision", "feature") else 2),
+        "what-changed": edited,
+        "problem-solution": type_ == "bugfix",
         "gotcha": "gotcha" in told or "failed" in told,
         "pattern": "pattern" in told,
         "trade-off": "decision" in told or type_ == "decision",
     }
-    return tuple(name for name in CONCEPTS if about[name])
+    return tuple(name for name, holds in about.items() if holds)

@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import UTC
 
 from yester.agents.values import digest
 from yester.cards.drafts import (
     MOST_FILES,
     NEAR,
     TAKEN_BACK,
+    WARNING,
     Draft,
     Fact,
     Gate,
@@ -24,7 +26,13 @@ from yester.cards.drafts import (
     list_concepts,
     statement_worth,
 )
-from yester.cards.outcomes import edited_files
+from yester.cards.outcomes import (
+    Outcome,
+    describe_outcomes,
+    edited_files,
+    error_title,
+    quote_command,
+)
 from yester.cards.statements import (
     TITLE,
     Statement,
@@ -35,6 +43,7 @@ from yester.cards.statements import (
     find_cues,
     is_boilerplate,
     is_fragment,
+    shorten_title,
     split_statements,
 )
 from yester.cards.status import Committed
@@ -51,14 +60,14 @@ from yester.cards.titles import (
     title_words,
     word_overlap,
 )
-from yester.cards.tools import file_names, list_names
-from yester.cards.trouble import describe_outcome, observe_checks, observe_trouble
-from yester.cards.turns import View
+from yester.cards.tools import Error, file_names, list_names
+from yester.cards.turns import Step, View
+from yester.clock import format_day
 from yester.memories.utterances import find_kind
 from yester.model import Item, replace
 from yester.tables import load_pattern
 
-_SUBTITLE, _BODY = 140, 480  # characters
+_SUBTITLE, _BODY, _COMMAND_CHARS = 140, 480, 100
 _STEPS_PER_DRAFT = 16  # beyond the first two, one observation for so many uses of tools
 _MOST_DRAFTS = 6
 _SHORTEST = 20  # characters of a title that was said
@@ -87,8 +96,8 @@ def observe_turn(looked: Looked, gate: Gate) -> list[Draft]:
         drafts.append(_loose_work(looked, gate))
     else:
         drafts += _answer(looked, gate)
-    drafts += observe_trouble(looked, gate)
-    drafts = drafts or observe_checks(looked)
+    drafts += _trouble(looked, gate)
+    drafts = drafts or list(_checks(looked))
     kept: list[Draft] = []
     for draft in sorted(drafts, key=lambda draft: -draft.worth):
         if draft.title and not any(_same_matter(draft, other) for other in kept):
@@ -212,7 +221,7 @@ def _work(
     """A piece of work; `main` is what the turn is about, of several."""
     turn, word = looked.turn, looked.status.word
     type_ = _work_type(looked, title, looked.request if main else "", commit, facts)
-    outcome = [describe_outcome(looked)] if main else []
+    outcome = [describe_outcomes(turn, looked.outcomes)] if main else []
     steps, files, epoch, worth = turn.steps, turn.edited, turn.ended, 2.5
     if commit is not None:
         steps, files = commit.edits, edited_files(commit.edits)
@@ -430,3 +439,92 @@ def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Ga
         return title
     found = _first_title(sorted(taken, key=lambda one: -one.worth))
     return found[0] if found else ""
+
+
+# --- trouble -------------------------------------------------------------------------------------
+# The error's own line is the fact, so that whoever meets it again finds this by its text.
+
+
+def _trouble(looked: Looked, gate: Gate) -> Iterator[Draft]:
+    """Errors that took several tries, that stayed, and commands that do not work here."""
+    turn, found = looked.turn, looked.outcomes
+    hard = [one for one in found.ended if one.attempts > 1 and one.failing.kind != "lint"]
+    for one in hard[:2]:
+        title, body = error_title(one.error.text), f"It ended after {one.changes}."
+        draft = _error(turn, "error", title, body, one, gate)
+        files = edited_files(one.edits) or draft.files_modified
+        yield replace(
+            draft, type="bugfix", worth=2.1 if one.attempts > 2 else 1.6, files_modified=files,
+            concepts=("problem-solution", "gotcha"), tags=(WARNING,) if one.tries else (),
+        )  # fmt: skip
+    for one in found.stuck[:1]:
+        title = shorten_title(f"Still failing: {error_title(one.error.text)}")
+        body = "It was still there when the session ended or went on to something else."
+        yield _error(turn, "stuck", title, body, one, gate)
+    yield from map(_substitute, found.instead[:2])
+
+
+def _error(turn: View, slot: str, title: str, body: str, one: Outcome, gate: Gate) -> Draft:
+    return Draft(
+        f"{slot}:{digest(one.error.fingerprint)}", "discovery", title, one.last.item.epoch, 1.7,
+        f"{quote_command(one.failing)} failed {one.attempts} times", body,
+        facts=_error_facts(turn, one, gate), concepts=("gotcha",), tags=(WARNING,),
+        files_modified=edited_files(one.tries), sections={"tried": one.tried},
+    )  # fmt: skip
+
+
+def _error_facts(turn: View, one: Outcome, gate: Gate) -> tuple[Fact, ...]:
+    """The error's own line, and what the agent said of it while it lasted."""
+    since, until = one.failing.item.epoch, one.last.item.epoch
+    during = [item for item in turn.said if since <= item.epoch <= until]
+    said = [fact for item in during for fact in gate.findings(item, 1.6)]
+    return (_error_fact(one.error, one.failing), *choose_facts(said, most=3, room=600))
+
+
+def _error_fact(error: Error, step: Step) -> Fact:
+    return Fact(Statement(error.text), step.item.id)
+
+
+def _substitute(one: Outcome) -> Draft:
+    failed, worked = one.failing.typed, one.last.typed
+    status = one.failing.ran.status
+    return Draft(
+        f"/command:{digest(one.error.fingerprint, one.failing.main)}", "discovery",
+        shorten_title(f"{_first_words(one.failing)} fails: {error_title(one.error.text)}"),
+        one.last.item.epoch, 1.4, subtitle=f"works instead: {cut_clause(worked, _COMMAND_CHARS)}",
+        body=f"`{cut_clause(failed, 200)}` ended with status {status}. "
+        f"`{cut_clause(worked, 200)}` did it.",
+        facts=(_error_fact(one.error, one.failing),), concepts=("gotcha",), tags=(WARNING,),
+        sections={"last met": format_day(one.failing.item.epoch, UTC)},
+    )  # fmt: skip
+
+
+def _checks(looked: Looked) -> Iterator[Draft]:
+    """How a check came out, where nothing else tells of it."""
+    turn, passed, ended = looked.turn, looked.outcomes.passed, looked.outcomes.ended
+    failing = [step for step in turn.steps if step.failing and step.checks]
+    type_, concept = "bugfix", "problem-solution"
+    facts = [_error_fact(one.error, one.failing) for one in ended]
+    if passed:
+        title = f"{quote_command(passed[-1][1])} passes again"
+    elif ended:
+        title = error_title(ended[-1].error.text)
+    elif failing:
+        type_, concept = "discovery", "gotcha"
+        facts = [_error_fact(error, failing[-1]) for error in failing[-1].errors]
+        why = f": {error_title(facts[0].text)}" if facts else ""
+        title = f"{quote_command(failing[-1])} fails{why}"
+    else:
+        return
+    yield Draft(
+        "checked", type_, shorten_title(title), turn.ended, 1.0, facts=tuple(facts[:3]),
+        concepts=(concept,), files_read=turn.looked_at[:MOST_FILES],
+        sections={"outcome": describe_outcomes(turn, looked.outcomes)},
+    )  # fmt: skip
+
+
+def _first_words(step: Step) -> str:
+    """The beginning of what was run, without what was run before it."""
+    parts = re.split(r"&&|\|\||;", step.typed)
+    own = next((part for part in parts if step.main in part), parts[0])
+    return cut_clause(own.strip(), 32)

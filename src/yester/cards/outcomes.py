@@ -8,13 +8,14 @@ shown it does not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
+from yester.cards.statements import TITLE, cut_clause
 from yester.cards.titles import word_overlap
-from yester.cards.tools import CHECKS, Error, command_words, program_name
+from yester.cards.tools import CHECKS, Error, command_words, file_names, program_name
 from yester.cards.turns import Step, View
 from yester.model import replace
 from yester.tables import load_pattern
@@ -36,6 +37,24 @@ class Outcome:
     commands: tuple[Step, ...] = ()
     tries: tuple[Step, ...] = ()  # after which it was still there
     attempts: int = 1
+
+    @property
+    def changes(self) -> str:
+        """After what it was gone."""
+        changed = f"changes to {file_names(edited_files(self.edits))}" if self.edits else ""
+        commands = [quote_command(step, typed=True) for step in self.commands[:2]]
+        return " and ".join(filter(None, (changed, ", ".join(commands))))
+
+    @property
+    def tried(self) -> str:
+        """What did not help: the files that were changed, the commands that were run."""
+        lines = [
+            f"a change to {file_names(step.edited)}"
+            if step.edited
+            else quote_command(step, typed=True)
+            for step in self.tries
+        ]
+        return "Did not help: " + ", ".join(dict.fromkeys(lines)) if lines else ""
 
 
 @dataclass(slots=True)
@@ -127,7 +146,7 @@ class _Runs:
         return Outcome(error, self.steps[near[0]], self.steps[last], tries=tries, attempts=attempts)
 
     def find_substitutes(self) -> None:
-        shell = [place for place, step in enumerate(self.steps) if step.ran is not None]
+        shell = [place for place, step in enumerate(self.steps) if step.ran.command]
         met: dict[str, int] = {}  # fingerprint → where it was met last
         for nth, place in enumerate(shell):
             step = self.steps[place]
@@ -153,28 +172,27 @@ class _Runs:
     def find_passes(self) -> None:
         open_: list[int] = []  # runs with failures
         for place, step in enumerate(self.steps):
-            if step.counted is None:
+            if not step.counted:
                 continue
             open_ = [one for one in open_ if not self._is_far(one, place)]
             clean = not step.counted.failed
             covered = [one for one in open_ if covers_run(step, self.steps[one], clean)]
-            if step.counted:
-                open_ = [one for one in open_ if one not in covered]
+            open_ = [one for one in open_ if one not in covered]
             if not clean:
                 open_ = [*open_[-_OPEN:], place]
-            elif step.counted.passed:
+            else:
                 passed = self.found[self.turns[place]].passed
                 passed += [(self.steps[one], step) for one in covered]
 
 
 def _installs(step: Step) -> bool:
     """Does it change anything? Looking and checking do not."""
-    return step.ran is not None and step.kind == "install" and not step.failed
+    return step.kind == "install" and not step.failed
 
 
 def covers_run(run: Step, earlier: Step, clean: bool) -> bool:
     """Would this run have shown what the earlier one did?"""
-    if run.ran is None or earlier.ran is None or run.kind != earlier.kind:
+    if run.kind != earlier.kind:
         return False
     now, then = run.main, earlier.main
     if now == then:
@@ -195,7 +213,7 @@ def _named_targets(command: str) -> frozenset[str]:
 
 def _not_to_be_used(step: Step) -> Error | None:
     """What a command says that does not work here; None for other failures."""
-    if step.ran is None or not step.ran.failed or step.kind == "look":
+    if not step.ran.failed or step.kind == "look":
         return None
     if " commit" in step.ran.command or not step.errors:
         return None
@@ -210,12 +228,58 @@ def _not_to_be_used(step: Step) -> Error | None:
 
 def _likeness(one: Step, other: Step) -> float:
     """How much of two commands is the same; 0 where it is all, or where one only looks."""
-    if other.kind == "look" or (other.ran is not None and other.ran.refused):
-        return 0.0
-    if one.typed == other.typed:
+    if other.kind == "look" or other.ran.refused or one.typed == other.typed:
         return 0.0
     return word_overlap(command_words(one.typed), command_words(other.typed))
 
 
 def edited_files(steps: Iterable[Step]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(file for step in steps for file in step.edited))
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+_LINE, _COMMAND = 160, 100  # characters
+_MOST_RUNS = 4
+_PLACE = re.compile(
+    r"\A(?:[\w./@+\\-]+[:(]\d+(?:[:,]\d+\)?)?:?\s*(?:-\s*)?)+(?:error (?:TS\d+)?:?\s*)?"
+)
+_SAID_SO = re.compile(
+    r"\A(?:(?:error|fatal|ERROR|Error|zsh|bash|sh|\(eval\)):(?:\d+:| line \d+:)?\s*)+"
+)
+_DURATION = re.compile(r"\s*[\[(]\d[\d.]*m?s[\])]\s*\Z")
+
+
+def describe_outcomes(turn: View, found: Outcomes) -> str:
+    """How the checks of a turn came out, a line each: the exit status of every run, tests that
+    failed before they passed, errors and the changes after which they were gone."""
+    lines = list(_run_lines(turn))
+    for failing, passing in found.passed[-2:]:
+        lines.append(f"{quote_command(passing)}: {failing.counted}, then {passing.counted}")
+    for ended in found.ended[:_MOST_RUNS]:
+        lines.append(f"{cut_clause(ended.error.text, _LINE)}: gone after {ended.changes}")
+    return "\n".join(lines)
+
+
+def _run_lines(turn: View) -> Iterator[str]:
+    runs: dict[str, list[str]] = {}
+    for step in turn.steps:
+        if step.checks:
+            hidden = step.failing and not step.ran.status  # by a pipe
+            told = f"0 in a pipe ({step.counted})" if hidden else str(step.ran.status)
+            runs.setdefault(quote_command(step), []).append(told)
+    for command, every in list(runs.items())[-_MOST_RUNS:]:
+        kept = every if len(every) <= _MOST_RUNS else [*every[:2], "…", *every[-2:]]
+        yield f"{command} ended with status {', '.join(kept)}"
+
+
+def error_title(text: str) -> str:
+    """An error without the place it was met at."""
+    bare = _DURATION.sub("", _SAID_SO.sub("", _PLACE.sub("", text)))
+    line = " ".join((bare if len(bare) >= 12 else text).split())
+    return line if len(line) <= TITLE else line[: line.rfind(" ", 20, TITLE)].rstrip(" ,:;(") + "…"
+
+
+def quote_command(step: Step, typed: bool = False) -> str:
+    """The part of it that matters, or all of it as it was `typed`."""
+    return f"`{cut_clause(step.typed if typed else step.main, _COMMAND)}`"

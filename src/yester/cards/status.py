@@ -100,7 +100,7 @@ class Changes:
             for step in turn.steps:
                 if step.edited:
                     self.add(at, step)
-                if step.ran is not None:
+                if step.ran.command:
                     self.run(at, step)
         return self
 
@@ -132,7 +132,6 @@ class Changes:
             self.edits.append(_Edit(turn, file, step))
 
     def run(self, turn: int, step: Step) -> None:
-        assert step.ran is not None
         if step.ran.refused:
             return
         parts = split_command(step.ran.command)
@@ -267,7 +266,7 @@ def _judge(turns: Sequence[View], at: int, edits: Sequence[_Edit], back: int) ->
         return Status("reverted", later)
     committed = [one for one in left if at <= one.committed <= until]
     last = at == len(turns) - 1  # what came after it has gone on from there
-    if last and _broken_off(turn) and len(committed) < len(left):
+    if _broken_off(turns, at, left, back) and len(committed) < len(left):
         return Status("open", "broken off")
     failing, passing = _checks(turn, left)
     if failing is not None and (left or not _commits_after(turn, failing)):
@@ -299,7 +298,7 @@ def _commits_after(turn: View, run: Step) -> bool:
 def _revert_command(turn: View) -> str:
     """The command that took a commit of another session back."""
     for step in turn.steps:
-        if step.ran is not None and not step.ran.failed and not step.ran.refused:
+        if not step.ran.failed and not step.ran.refused:
             for part in split_command(step.ran.command):
                 if (found := _GIT.match(part)) and found[1] == "revert":
                     return cut_clause(part, _COMMAND)
@@ -330,14 +329,16 @@ def _given_up(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) 
     return ""
 
 
-def _broken_off(turn: View) -> bool:
-    """Was its last deed a change, or refused by the user, and nothing said of it? A check that
-    passed at the end has an end."""
-    deeds = [step for step in turn.steps if not step.item.actor]
-    if not deeds or turn.closing is not None:
+def _broken_off(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> bool:
+    """Was its last deed refused by the user, and no later turn goes on with it; or was it a change
+    at the end of the session? What was said of it is an end, and so is a check that passed."""
+    deeds = [step for step in turns[at].steps if not step.item.actor]
+    if not deeds or turns[at].closing is not None:
         return False
-    run = deeds[-1].ran
-    return bool(deeds[-1].edited) or (run is not None and run.refused)
+    files = {one.file for one in left}
+    goes_on = any(files & set(later.edited) for later in turns[at + 1 : at + 1 + back])
+    ends = at == len(turns) - 1 and bool(deeds[-1].edited)
+    return ends or (deeds[-1].ran.refused and not goes_on)
 
 
 def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None]:
@@ -370,12 +371,11 @@ def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None
 
 def _refuses_file(step: Step, names: Collection[str]) -> bool:
     """Did an interpreter that was given a changed file fail?"""
-    run = step.ran
     interpreter = load_pattern("tools", "interpreter")
-    if run is None or not run.failed or step.kind or not interpreter.match(step.main):
+    if not step.ran.failed or step.kind or not interpreter.match(step.main):
         return False
     missing = any(is_missing_tool(error.text) for error in step.errors)
-    return not missing and any(name in run.command for name in names)
+    return not missing and any(name in step.ran.command for name in names)
 
 
 def _checked_later(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> Step | None:

@@ -185,9 +185,9 @@ _CHANGES_FOLDER = re.compile(r"\A(?:cd|pushd|popd|set|export|source|\.)\b")
 class Ran:
     """A command and what came of it; `status` is None where nobody told."""
 
-    command: str
-    output: str
-    status: int | None
+    command: str = ""
+    output: str = ""
+    status: int | None = None
     refused: bool = False
 
     @property
@@ -195,10 +195,13 @@ class Ran:
         return self.status not in (0, None)
 
 
+NOTHING_RAN = Ran()
+
+
 def read_run(command: str, output: str, failed: bool, status: int | None = None) -> Ran:
     """A command and what came of it. `status` is what the client told; else the output may."""
     if load_pattern("tools", "refused").search(output[:600]):
-        return Ran(command, "", None, refused=True)
+        return Ran(command, refused=True)
     if status is None:
         told = _STATUS.search(output[:300])
         status = int(told[1]) if told else int(failed)
@@ -234,7 +237,7 @@ def is_missing_tool(error: str) -> bool:
     return load_pattern("tools", "not run").search(error) is not None
 
 
-def judge_check(run: Ran, counts: RunCounts | None, errors: Iterable[Error]) -> bool | None:
+def judge_check(run: Ran, counts: RunCounts, errors: Iterable[Error]) -> bool | None:
     """Has a check passed? None where that is not known: the status may be that of a pipe, or of
     something else in the same command, or nothing was checked."""
     if run.refused or run.status is None:
@@ -364,8 +367,8 @@ _GO_CASE = re.compile(r"^--- (PASS|FAIL): ", re.M)
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    passed: int
-    failed: int
+    passed: int = 0
+    failed: int = 0
     unit: str = ""  # what was counted, where it is not tests
 
     def __bool__(self) -> bool:
@@ -377,8 +380,11 @@ class RunCounts:
         return f"{number} {self.unit} {word}" if self.unit else f"{number} {word}"
 
 
-def count_tests(output: str) -> RunCounts | None:
-    """What a test run counted; several runners in one output are added up."""
+NO_COUNTS = RunCounts()
+
+
+def count_tests(output: str) -> RunCounts:
+    """What a test run counted, if it did; several runners in one output are added up."""
     for row in load_rows("tools", "runners"):
         found = [m.groupdict() for m in row.pattern.finditer(output)]
         if any(any(match.values()) for match in found):
@@ -391,8 +397,6 @@ def count_tests(output: str) -> RunCounts | None:
     good, bad = len(_GO_OK.findall(output)), len(_GO_FAIL.findall(output))
     if cases and (good or bad):
         return RunCounts(max(good, cases.count("PASS")), max(cases.count("FAIL"), bad))
-    if not good and not bad:
-        return None
     return RunCounts(good, bad, "package" if (bad or good) == 1 else "packages")
 
 

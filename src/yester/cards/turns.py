@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 from yester.agents.values import digest
 from yester.cards.tools import (
     CHECKS,
+    NO_COUNTS,
+    NOTHING_RAN,
     Commit,
     Error,
     Ran,
@@ -66,36 +68,32 @@ class Step:
 
     item: Item
     edited: tuple[str, ...] = ()
-    ran: Ran | None = None  # of a shell
+    ran: Ran = NOTHING_RAN
     kind: str = ""  # of the command
     main: str = ""  # the part of it that matters
     errors: tuple[Error, ...] = ()
-    counted: RunCounts | None = None
+    counted: RunCounts = NO_COUNTS
     commits: tuple[Commit, ...] = ()
     passed: bool | None = None  # of a check
     why_not: str = ""
 
     @property
     def failed(self) -> bool:
-        if self.ran is not None:
-            return self.ran.failed
-        return "error" in self.item.tags
+        return self.ran.failed if self.ran.command else "error" in self.item.tags
 
     @property
     def failing(self) -> bool:
         """Did what was run fail? A pipe hides the status; then the counts tell."""
-        if self.ran is None or self.ran.refused:
-            return False
-        return self.ran.failed or (self.counted is not None and self.counted.failed > 0)
+        return not self.ran.refused and (self.ran.failed or self.counted.failed > 0)
 
     @property
     def checks(self) -> bool:
-        return self.ran is not None and not self.ran.refused and self.kind in CHECKS
+        return not self.ran.refused and self.kind in CHECKS
 
     @property
     def typed(self) -> str:
         """The command as it was typed."""
-        return command_line(self.ran.command) if self.ran is not None else ""
+        return command_line(self.ran.command)
 
     @property
     def asks(self) -> bool:
@@ -243,7 +241,7 @@ def read_step(
     check = named in CHECKS
     commits = tuple(find_commits(one))
     # A commit's hooks may run the tests.
-    counts = count_tests(one.output) if named == "test" or commits else None
+    counts = count_tests(one.output) if named == "test" or commits else NO_COUNTS
     errors = tuple(find_errors(one.output)) if one.failed or check else ()
     if "stash" in one.command and _NOT_POPPED.search(output or ""):
         one = replace(one, status=1)
@@ -288,16 +286,12 @@ def distilled_items(store: Store, session: int) -> list[Item]:
 
 
 def _earlier_prompt(store: Store, session: int, epoch: int, back: int) -> int:
-    """When the prompt so many before the last one of that time was typed; 0: there is none."""
+    """When the prompt so many before the last one of that time was typed; 0: there is none, or so
+    many of sub-agents lie between that all is read again."""
     filters = Filters(kinds=("prompt",), until=epoch + 1, session_id=session)
-    offset = 0
-    while page := store.select(filters, Paging(_PAGE, offset, statuses=())):
-        typed = [item for item in page if not item.actor]
-        if back < len(typed):
-            return typed[back].epoch
-        back -= len(typed)
-        offset += len(page)
-    return 0
+    prompts = store.select(filters, Paging(_PAGE, statuses=()))
+    typed = [item.epoch for item in prompts if not item.actor]
+    return typed[back] if back < len(typed) else 0
 
 
 class History:
