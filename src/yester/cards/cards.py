@@ -22,15 +22,12 @@ from yester.tables import load_pattern
 from yester.text.prose import strip_marks
 from yester.text.sentences import split_sentences
 
-FIELDS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 _ROOM = {
     "request": 240, "investigated": 200, "learned": 320, "completed": 320, "next_steps": 400,
     "notes": 220,
 }  # fmt: skip
-_SESSION_ROOM = {
-    "request": 600, "investigated": 260, "learned": 800, "completed": 900, "next_steps": 400,
-    "notes": 400,
-}  # fmt: skip
+FIELDS = tuple(_ROOM)
+_SESSION = 2.5  # times as much is told of a session
 _SAME = 0.8  # a line that has so many of its words in common with another says nothing new
 _LEARNED = frozenset({"cause", "gotcha", "how", "failed"})
 _WEIGHTS = {"done": 3, "changed": 2, "failed": 1, "reverted": 1, "open": 1}
@@ -77,7 +74,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     return Item(
         "", "summary", type="turn", epoch=turn.ended, title=title,
         subtitle=status.text if status.word != "talk" else "", body=_find_cause(facts),
-        sections=_fill_fields(fields, _ROOM), files_read=turn.looked_at[:MOST_FILES],
+        sections=_fill_fields(fields), files_read=turn.looked_at[:MOST_FILES],
         files_modified=turn.edited[:MOST_FILES],
     )  # fmt: skip
 
@@ -108,7 +105,7 @@ def make_session_card(turns: Sequence[Item]) -> Item:
     fields["investigated"] = [_looked_at(read)]
     return Item(
         "", "summary", type="session", epoch=last.epoch + 1, title=max(turns, key=_weight).title,
-        sections=_fill_fields(fields, _SESSION_ROOM), files_read=read[:MOST_FILES],
+        sections=_fill_fields(fields, _SESSION), files_read=read[:MOST_FILES],
         files_modified=changed[:MOST_FILES],
     )  # fmt: skip
 
@@ -118,8 +115,8 @@ def _weight(turn: Item) -> tuple[int, int, int]:
     return _WEIGHTS.get(turn.subtitle.partition(":")[0], 0), len(turn.files_modified), turn.epoch
 
 
-def _fill_fields(fields: Mapping[str, Iterable[str]], room: Mapping[str, int]) -> dict[str, str]:
-    kept = {name: _join_lines(fields[name], room[name]) for name in FIELDS}
+def _fill_fields(fields: Mapping[str, Iterable[str]], times: float = 1) -> dict[str, str]:
+    kept = {name: _join_lines(fields[name], int(times * room)) for name, room in _ROOM.items()}
     return {name: text for name, text in kept.items() if text}
 
 

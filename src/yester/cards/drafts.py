@@ -62,6 +62,7 @@ class Looked:
     status: Status
     commits: Sequence[Committed]
     outcomes: Outcomes
+    read_title: str = ""  # what the reader model calls it; "": it was not asked, or finds none
 
     @cached_property
     def request(self) -> str:

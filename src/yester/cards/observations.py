@@ -8,7 +8,6 @@ a fact, too, so that whoever meets it again finds what ended it by its text.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC
 
@@ -291,7 +290,7 @@ def _work_title(looked: Looked, said: Sequence[Fact], gate: Gate) -> tuple[str, 
     turn, closing = looked.turn, looked.turn.closing
     if turn.prompt is not None and (plan := plan_title(turn.prompt.body)):
         return as_title(plan), "plan"
-    if read := _read_title(turn, gate):
+    if read := _read_title(looked, gate):
         return read
     if closing is not None:
         at_end = [one for one in said if one.source == closing.id]
@@ -308,17 +307,16 @@ def _work_title(looked: Looked, said: Sequence[Fact], gate: Gate) -> tuple[str, 
     return wanted, ""
 
 
-def _read_title(turn: View, gate: Gate) -> tuple[str, str] | None:
+def _read_title(looked: Looked, gate: Gate) -> tuple[str, str] | None:
     """What the reader model calls the turn, and the statement that holds it. None where it found
     nothing, or where the agent only says again what the session was shown before."""
-    if not turn.read_title or turn.closing is None:
+    title, closing = looked.read_title, looked.turn.closing
+    if not title or closing is None:
         return None
-    low = turn.read_title.lower()
-    holds = (one.text for one in gate.statements(turn.closing) if low in one.text.lower())
+    low = title.lower()
+    holds = (one.text for one in gate.statements(closing) if low in one.text.lower())
     source = next(holds, "")
-    if gate.echoes(source or turn.read_title, turn.closing):
-        return None
-    return turn.read_title, source
+    return None if gate.echoes(source or title, closing) else (title, source)
 
 
 def _leads(found: Sequence[Fact]) -> list[Fact]:
@@ -354,7 +352,7 @@ def _message_facts(one: Committed, gate: Gate) -> list[Fact]:
 def _work_type(
     looked: Looked, title: str, request: str, commit: Committed | None, facts: Sequence[Fact]
 ) -> str:
-    """As the commit or the title says; else as was asked for, or as most of the facts say."""
+    """As the commit or the title says; else as was asked for, or as the first of the facts."""
     if commit is not None and (said := commit_type(commit.commit.subject)):
         return said
     named, closing = find_type(title), looked.turn.closing
@@ -362,13 +360,13 @@ def _work_type(
         return named
     fixes = says_fixed(title) or (closing is not None and says_fixed(closing.body[:200]))
     mended = bool(looked.outcomes.ended or looked.outcomes.passed)
-    if fixes and named != "feature":
+    if named != "feature" and (fixes or names_fault(request)):
         return "bugfix"
-    if names_fault(request) and (mended or named != "feature"):
+    if mended and names_fault(request):
         return "bugfix"
     wanted = find_type(request_title(request)) if named in ("", "change") else ""
-    told = Counter(filter(None, (find_type(one.text) for one in facts)))
-    return wanted or named or max(told, key=lambda type_: told[type_], default="change")
+    told = next(filter(None, (find_type(one.text) for one in facts)), "change")
+    return wanted or named or told
 
 
 def _subtitle(title: str, looked: Looked) -> str:
@@ -432,7 +430,7 @@ def find_answer(looked: Looked, gate: Gate) -> tuple[str, list[Fact]]:
 def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Gate) -> str:
     if found := _first_title(sorted(_leads(taken), key=lambda one: "cause" not in one.tells)):
         return found[0]
-    read = _read_title(looked.turn, gate)
+    read = _read_title(looked, gate)
     if read is not None and "guess" not in find_cues(read[1] or read[0]):
         return read[0]
     if title := heading_title(closing) or request_title(looked.request):

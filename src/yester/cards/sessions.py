@@ -11,8 +11,9 @@ reader. What this session or another has told already within the hour is folded 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from yester.cards.cards import (
     Distilled,
@@ -43,6 +44,9 @@ from yester.memories.typed import keep_rules
 from yester.model import DISTILLED, Entry, Item, PutCounts, Refinement, Session, Waiting, replace
 from yester.store.contract import Store
 
+if TYPE_CHECKING:
+    from yester.text.reader import TitleFinder
+
 _MESSAGES = 12  # taken apart at once
 
 
@@ -72,7 +76,7 @@ class _Session:
         since = 0 if types == {"session"} else waiting.since
         self.history = History(store, waiting.session.id, since)
         self.turns: list[View] = []
-        self.looked: list[Looked] = []
+        self.looked: list[Looked] = []  # those that do not stay
         self.stay: frozenset[str] = frozenset()
         self.older: list[Item] = []
         self.made: dict[str, Distilled] = {}
@@ -80,7 +84,7 @@ class _Session:
 
     def read(self, rules: DistilRules) -> Iterator[None]:
         yield from self.history.read(rules)
-        turns = self.history.turns()
+        self.turns = turns = self.history.turns()
         yield
         changes = Changes(turns).follow()
         commits = changes.commits_by_turn(LOOK_BACK)
@@ -94,10 +98,8 @@ class _Session:
             for turn, done in zip(turns, commits, strict=True)
             if turn.started < first or self.noted.get(turn.key) == turn_shape(turn, done)
         )
-        self.turns = yield from _read_titles(turns, commits, self.stay, rules)
-        self.looked = [
-            Looked(*one) for one in zip(self.turns, statuses, commits, outcomes, strict=True)
-        ]
+        found = zip(turns, statuses, commits, outcomes, strict=True)
+        self.looked = [Looked(*one) for one in found if one[0].key not in self.stay]
         self.older = [item for item in self.known if self._is_older(item)]
 
     def _is_older(self, item: Item) -> bool:
@@ -108,10 +110,10 @@ class _Session:
         stays = (t for t in self.turns if t.number == item.prompt_number != 0)
         return any(t.key in self.stay for t in stays) or item.epoch < self.history.first
 
-    def compose(self) -> Iterator[None]:
+    def compose(self, rules: DistilRules) -> Iterator[None]:
         """The items of the turns that do not stay, and the session's card."""
         insights: dict[str, Distilled] = {}  # of the session so far
-        anew = [turn for turn in self.turns if turn.key not in self.stay]
+        anew = [looked.turn for looked in self.looked]
         for item in self.older:
             if item.kind == "observation" and not is_kept_once(item):
                 before = read_insight(self.store, item)
@@ -123,11 +125,11 @@ class _Session:
         cards: list[Distilled] = []
         for looked in self.looked:
             turn = looked.turn
-            if turn.key in self.stay:
-                continue
+            named = replace(looked, read_title=_read_title(looked, rules.reader))
+            yield
             yield from _take_apart(turn, gate)
-            drafts = observe_turn(looked, gate)
-            card = make_card(looked, drafts, gate)
+            drafts = observe_turn(named, gate)
+            card = make_card(named, drafts, gate)
             yield
             # A turn's tokens are shared out among all that may be made of it, its own card and the
             # session's among them: none are counted twice.
@@ -255,9 +257,8 @@ class _Session:
         report.put += put
         report.repeated += self.repeated
         report.sessions += not self.history.rest
-        fresh = [turn for turn in self.turns if turn.key not in self.stay]
-        report.turns += len(fresh)
-        report.steps += sum(len(turn.steps) for turn in fresh)
+        report.turns += len(self.looked)
+        report.steps += sum(len(looked.turn.steps) for looked in self.looked)
         own = [one.item for one in self.made.values() if one.item.session == self.session.key]
         observed = sum(item.kind == "observation" for item in own)
         report.observations += observed
@@ -271,7 +272,7 @@ def distil_session(
     what is kept for good; 0: the session's end. With `rules.most` it may wait still afterwards."""
     one = _Session(store, waiting)
     yield from one.read(rules)
-    yield from one.compose()
+    yield from one.compose(rules)
     one.merge_known()
     entries = []
     for each in one.made.values():
@@ -291,25 +292,15 @@ def distil_session(
     one.count(report, put)
 
 
-def _read_titles(
-    turns: Sequence[View],
-    commits: Sequence[Sequence[Committed]],
-    stay: Collection[str],
-    rules: DistilRules,
-) -> Generator[None, None, list[View]]:
-    """The turns with what the reader calls them, one in a step. A turn whose work was committed is
-    named by its commit; one without a closing message was broken off."""
-    named = []
-    for turn, done in zip(turns, commits, strict=True):
-        if rules.reader and not done and turn.key not in stay and turn.closing is not None:
-            request = turn.prompt.body if turn.prompt is not None else ""
-            closing = turn.closing.body
-            title = rules.reader.find_title(request, closing, title_filter(closing))
-            named.append(replace(turn, read_title=title.text) if title.usable else turn)
-            yield
-        else:
-            named.append(turn)
-    return named
+def _read_title(looked: Looked, reader: TitleFinder | None) -> str:
+    """What the reader calls a turn. One whose work was committed is named by its commit; one
+    without a closing message was broken off."""
+    prompt, closing = looked.turn.prompt, looked.turn.closing
+    if reader is None or looked.commits or closing is None:
+        return ""
+    request = prompt.body if prompt is not None else ""
+    title = reader.find_title(request, closing.body, title_filter(closing.body))
+    return title.text if title.usable else ""
 
 
 def _place_in_turn(item: Item) -> tuple[str, int, str]:

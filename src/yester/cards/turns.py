@@ -116,7 +116,6 @@ class View:
     started: int
     ended: int
     tokens: int  # of everything in it
-    read_title: str = ""  # what the reader model calls it; "": it was not asked, or finds none
 
     @property
     def ids(self) -> frozenset[int]:
