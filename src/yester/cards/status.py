@@ -16,7 +16,7 @@ so that looking at the last turns alone gives the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from yester.agents.values import trim_text
@@ -36,9 +36,11 @@ from yester.tables import load_pattern
 STATUSES = ("reverted", "open", "failed", "done", "changed", "answered", "talk")
 _GIT = re.compile(r"git(?:\s+-[cC] \S+)*\s+(add|checkout|restore|reset|revert|stash)\b\s*(.*)")
 _COMMITS_ALL = re.compile(r"\bcommit\s+(?:-[a-z]*a[a-z]*|--all)\b")
+_NO_NAME = re.compile(r"^-|[*$]")
 _BACK_BY = re.compile(r"HEAD(?:~(\d*)|(\^+))")
+_KEEPS = re.compile(r"git(?: -[cC] \S+)* (?:branch|cherry-pick|switch)\b")
 # Not files: a branch is made or a side is taken.
-_OTHER_CHECKOUT = re.compile(r"(?:^|\s)(?:-b|-B|--orphan|--track|-t|--ours|--theirs|--detach)\b")
+_OTHER_CHECKOUT = {"-b", "-B", "--orphan", "--track", "-t", "--ours", "--theirs", "--detach"}
 _ANSWER = 160  # characters of a closing message that says something
 _COMMAND = 60
 _SHORTEST = 8  # characters; less may be exchanged by chance
@@ -72,7 +74,7 @@ class _Edit:
     committed: int = -1
     hash: str = ""
     gone: int = -1
-    by: str = ""
+    by: str = ""  # what took it back
     stashed: bool = False
 
 
@@ -93,15 +95,17 @@ class Changes:
     turns: Sequence[View]
     edits: list[_Edit] = field(default_factory=list)
     commits: list[tuple[int, Step, Commit, list[_Edit]]] = field(default_factory=list)
-    staged: tuple[int, set[str]] | None = None  # the turn, and what it has added to the index
+    reverts: dict[int, str] = field(
+        default_factory=dict
+    )  # turn → the command that took commits back
+    staged: set[str] = field(default_factory=set)  # what the turn has added to the index
 
     def follow(self) -> Changes:
         for at, turn in enumerate(self.turns):
+            self.staged = set()
             for step in turn.steps:
-                if step.edited:
-                    self.add(at, step)
-                if step.ran.command:
-                    self.run(at, step)
+                self.add(at, step)
+                self.run(at, step)
         return self
 
     def commits_by_turn(self, back: int) -> list[list[Committed]]:
@@ -115,19 +119,17 @@ class Changes:
             found[place].append(Committed(step, commit, steps, self.turns[at]))
         return found
 
-    def live(self) -> list[_Edit]:
-        return [one for one in self.edits if one.gone < 0]
-
     def add(self, turn: int, step: Step) -> None:
         for file in step.edited:
-            undone = next((one for one in self.live() if _inverts(one, file, step)), None)
+            live = (one for one in self.edits if one.gone < 0)
+            undone = next((one for one in live if _inverts(one, file, step)), None)
             if undone is not None:
                 undone.gone, undone.by = turn, "edited back"
                 if undone.turn == turn:
                     continue
             for one in self.edits:
-                if one.gone >= 0 and one.file == file and one.step.item.body == step.item.body:
-                    one.gone, one.by, one.stashed = -1, "", False  # done once more
+                if one.file == file and one.step.item.body == step.item.body:
+                    one.gone = -1  # done once more
             # What a later turn puts back is a change of that turn, with a status of its own.
             self.edits.append(_Edit(turn, file, step))
 
@@ -137,99 +139,76 @@ class Changes:
         parts = split_command(step.ran.command)
         if step.ran.failed:  # what was put away first stays away: it was not brought back
             parts = parts[:1] if len(parts) > 1 and parts[0].startswith("git stash") else []
-        kept = any(
-            re.match(r"git(?: -[cC] \S+)* (?:branch|cherry-pick|switch)\b", p) for p in parts
-        )
+        kept = any(_KEEPS.match(part) for part in parts)
         for part in parts:
             found = _GIT.match(part)
-            if found is None:
+            if found is None or (found[1] == "reset" and kept):
                 continue
-            name, rest = found[1], found[2]
-            if name == "add":
-                self._stage(turn, rest)
-            elif name == "stash":
-                self._stash(turn, rest, part)
-            elif not (name == "reset" and kept):
-                for one in self._taken_back(name, rest):
-                    one.gone, one.by = turn, f"`{cut_clause(part, _COMMAND)}`"
+            words = [word.strip("'\"") for word in found[2].split()]
+            if found[1] == "add":
+                self.staged.update(words)
+            elif found[1] == "stash" and {"pop", "apply"} & set(words):
+                for one in self.edits:
+                    one.gone = -1 if one.stashed else one.gone
+            else:
+                by = f"`{cut_clause(part, _COMMAND)}`"
+                for one in self._taken_back(found[1], words):
+                    one.gone, one.by, one.stashed = turn, by, found[1] == "stash"
+                if found[1] == "revert":
+                    self.reverts.setdefault(turn, by)
         for commit in step.commits:
-            open_ = [one for one in self.live() if one.committed < 0]
-            held = [one for one in open_ if self._holds(turn, one)]
-            if _COMMITS_ALL.search(step.ran.command):
-                held = open_
-            # Names that mean no file we know say nothing but that it is this turn's work.
-            held = held or [one for one in open_ if one.turn == turn] or open_
-            for one in held:
-                one.committed, one.hash = turn, commit.hash
-            self.commits.append((turn, step, commit, held))
-            self.staged = None
+            self._commit(turn, step, commit)
 
-    def _stage(self, turn: int, rest: str) -> None:
-        paths = {word.strip("'\"") for word in rest.split()}
-        if self.staged is None or self.staged[0] != turn:
-            self.staged = (turn, set())
-        self.staged[1].update(paths)
+    def _commit(self, turn: int, step: Step, commit: Commit) -> None:
+        """What was added by name in this turn is in it, and nothing else; where nothing was, or not
+        by name, everything is. Names that mean no file we know say only that it is this turn's."""
+        open_ = self._uncommitted()
+        by_name = self.staged and not any(_NO_NAME.search(path) for path in self.staged)
+        held = [one for one in open_ if any(_names(path, one.file) for path in self.staged)]
+        if not by_name or _COMMITS_ALL.search(step.ran.command):
+            held = open_
+        held = held or [one for one in open_ if one.turn == turn] or open_
+        for one in held:
+            one.committed, one.hash = turn, commit.hash
+        self.commits.append((turn, step, commit, held))
+        self.staged = set()
 
-    def _holds(self, turn: int, one: _Edit) -> bool:
-        """Is an edit in what is committed now? What was added by name in this turn is, and nothing
-        else; where nothing was, or not by name, everything is."""
-        if self.staged is None or self.staged[0] != turn:
-            return True
-        return any(
-            path.startswith("-") or "*" in path or "$" in path or _names(path, one.file)
-            for path in self.staged[1]
-        )
+    def _uncommitted(self) -> list[_Edit]:
+        return [one for one in self.edits if one.gone < 0 and one.committed < 0]
 
-    def _taken_back(self, name: str, rest: str) -> Iterator[_Edit]:
-        words = rest.split()
-        live = self.live()
+    def _taken_back(self, name: str, words: Sequence[str]) -> list[_Edit]:
+        """What a command of git takes back."""
+        named = [word for word in words if not word.startswith("-")]
+        options = set(words) - set(named)
         if name == "revert":
-            named = [word for word in words if not word.startswith("-")]
-            for number, (*_, held) in enumerate(reversed(self.commits)):
-                last = number == 0 and "HEAD" in named
-                yield from (
-                    one
-                    for one in held
-                    if last or (one.hash and any(word.startswith(one.hash) for word in named))
-                )
-            return
+            hashes = [commit.hash for *_, commit, _ in self.commits]
+            last = len(hashes) - 1 if "HEAD" in named else -1
+            return [
+                one
+                for at, hash_ in enumerate(hashes)
+                if at == last or (hash_ and any(word.startswith(hash_) for word in named))
+                for one in self.commits[at][-1]
+            ]
         if name == "reset":
-            if "--hard" not in words:
-                return
-            yield from (one for one in live if one.committed < 0)
-            if back := _BACK_BY.search(rest):
-                number = int(back[1] or 1) if back[2] is None else len(back[2])
-                for *_, held in self.commits[-number:]:
-                    yield from held
-            return
-        if name == "checkout" and _OTHER_CHECKOUT.search(rest):
-            return
-        if name == "restore" and "--staged" in words and not {"--worktree", "-W"} & set(words):
-            return
-        paths = [word.strip("'\"") for word in words if not word.startswith("-")]
-        for one in live:
-            if one.committed < 0 and any(_names(path, one.file) for path in paths):
-                yield one
-
-    def _stash(self, turn: int, rest: str, part: str) -> None:
-        verb = next((word for word in rest.split() if not word.startswith("-")), "push")
-        if verb in ("pop", "apply"):
-            for one in self.edits:
-                if one.stashed:
-                    one.gone, one.by, one.stashed = -1, "", False
-        elif verb in ("push", "save"):
-            for one in self.live():
-                if one.committed < 0:
-                    one.gone, one.by, one.stashed = turn, f"`{cut_clause(part, _COMMAND)}`", True
+            if "--hard" not in options:
+                return []
+            back = _BACK_BY.search(" ".join(named))
+            number = (len(back[2]) if back[2] else int(back[1] or 1)) if back else 0
+            held = [one for commit in self.commits[::-1][:number] for one in commit[-1]]
+            return [*self._uncommitted(), *held]
+        if name == "stash":
+            return self._uncommitted() if (named or ["push"])[0] in ("push", "save") else []
+        only_staged = "--staged" in options and not options & {"--worktree", "-W"}
+        if options & _OTHER_CHECKOUT or only_staged:
+            return []
+        return [one for one in self._uncommitted() if any(_names(path, one.file) for path in named)]
 
 
 def _names(path: str, file: str) -> bool:
-    """Does a path on the command line mean this file, or a folder above it?"""
+    """Does a path on the command line mean this file, a folder above it, or everything?"""
     if path in (".", "*", ":/"):
         return True
-    path = path.removeprefix("./").rstrip("/")
-    inside = f"/{file}/"
-    return "/" in inside.strip("/") + "/" and f"/{path}/" in inside
+    return f"/{path.removeprefix('./').rstrip('/')}/" in f"/{file}/"
 
 
 def _inverts(one: _Edit, file: str, step: Step) -> bool:
@@ -253,11 +232,15 @@ def judge_turns(changes: Changes, back: int) -> list[Status]:
     own: dict[int, list[_Edit]] = {}
     for one in changes.edits:
         own.setdefault(one.turn, []).append(one)
-    turns = changes.turns
-    return [_judge(turns, at, own.get(at, []), back) for at in range(len(turns))]
+    turns, reverts = changes.turns, changes.reverts
+    return [
+        _judge(turns, at, own.get(at, []), reverts.get(at, ""), back) for at in range(len(turns))
+    ]
 
 
-def _judge(turns: Sequence[View], at: int, edits: Sequence[_Edit], back: int) -> Status:
+def _judge(
+    turns: Sequence[View], at: int, edits: Sequence[_Edit], reverts: str, back: int
+) -> Status:
     turn, until = turns[at], at + back
     left = [one for one in edits if not at <= one.gone <= until]
     if turn.edited and not left:
@@ -284,8 +267,8 @@ def _judge(turns: Sequence[View], at: int, edits: Sequence[_Edit], back: int) ->
         return Status("changed", "not verified")
     if step := next((step for step in turn.steps for _ in step.commits), None):
         return Status("done", f"committed {step.commits[-1].hash}".strip())
-    if undoing := _revert_command(turn):
-        return Status("done", "; ".join(filter(None, (f"`{undoing}`", _run_text(passing)))))
+    if reverts:  # a commit of another session, or of an earlier turn
+        return Status("done", "; ".join(filter(None, (reverts, _run_text(passing)))))
     return _said_only(turn, passing, last)
 
 
@@ -293,16 +276,6 @@ def _commits_after(turn: View, run: Step) -> bool:
     """Was work of other turns committed in spite of a run that failed?"""
     after = turn.steps[turn.steps.index(run) :]
     return any(step.commits for step in after)
-
-
-def _revert_command(turn: View) -> str:
-    """The command that took a commit of another session back."""
-    for step in turn.steps:
-        if not step.ran.failed and not step.ran.refused:
-            for part in split_command(step.ran.command):
-                if (found := _GIT.match(part)) and found[1] == "revert":
-                    return cut_clause(part, _COMMAND)
-    return ""
 
 
 def _said_only(turn: View, passing: Step | None, last: bool) -> Status:
