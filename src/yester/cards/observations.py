@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC
 
 from yester.agents.values import digest
+from yester.cards import titles
 from yester.cards.drafts import (
     MOST_FILES,
     NEAR,
@@ -46,19 +47,7 @@ from yester.cards.statements import (
     split_statements,
 )
 from yester.cards.status import Committed
-from yester.cards.titles import (
-    commit_title,
-    commit_type,
-    find_type,
-    heading_title,
-    is_housekeeping,
-    names_fault,
-    plan_title,
-    request_title,
-    says_fixed,
-    title_words,
-    word_overlap,
-)
+from yester.cards.titles import request_title, title_words, word_overlap
 from yester.cards.tools import Error, file_names, list_names
 from yester.cards.turns import Step, View
 from yester.clock import format_day
@@ -138,7 +127,7 @@ def _decisions(looked: Looked, gate: Gate) -> Iterator[Draft]:
             yield _decision(looked, "stated", title, closing.epoch, 2.3, [fact])
             break
     # A longer prompt, or a plan, is pasted: somebody else's words.
-    if prompt is None or len(prompt.body) > _LONGEST_CHOICE or plan_title(prompt.body):
+    if prompt is None or len(prompt.body) > _LONGEST_CHOICE or titles.plan_title(prompt.body):
         return
     typed = [one for one in find_kind(prompt.body, "decision") if gate.lets(one.text, prompt)]
     for number, one in enumerate(typed[:_MOST_TYPED]):
@@ -193,7 +182,7 @@ def _loose_work(looked: Looked, gate: Gate) -> Draft:
 def _committed_work(looked: Looked, gate: Gate) -> Iterator[Draft]:
     """One observation per commit; what the agent told goes to the one it fits best. The one with
     the most to tell is what the turn is about."""
-    telling = [one for one in looked.commits if not is_housekeeping(one.commit.subject)]
+    telling = [one for one in looked.commits if not titles.is_housekeeping(one.commit.subject)]
     telling = telling or list(looked.commits)[-1:]
     about = [_commit_words(one) for one in telling]
     shares: list[list[Fact]] = [[] for _ in telling]
@@ -205,7 +194,7 @@ def _committed_work(looked: Looked, gate: Gate) -> Iterator[Draft]:
     for at, one in enumerate(telling):
         facts = choose_facts([*_message_facts(one, gate), *shares[at]])
         slot = f"commit:{digest(one.step.item.ref, one.commit.subject)}"
-        yield _work(looked, slot, commit_title(one.commit.subject), facts, gate, one, at == main)
+        yield _work(looked, slot, as_title(one.commit.subject), facts, gate, one, at == main)
 
 
 def _work(
@@ -226,7 +215,7 @@ def _work(
         steps, files = commit.edits, edited_files(commit.edits)
         own = commit.step.item.epoch
         epoch = max(epoch, own) if main else own
-        worth = 1.0 if is_housekeeping(commit.commit.subject) else 3.0
+        worth = 1.0 if titles.is_housekeeping(commit.commit.subject) else 3.0
         outcome += [f"committed as {commit.commit.hash}"] if commit.commit.hash else []
     return Draft(
         slot, type_, title, epoch, worth, _subtitle(title, looked),
@@ -257,7 +246,7 @@ def _told_of_work(looked: Looked, gate: Gate) -> list[Fact]:
             found += gate.findings(item, 1.8)
     if not found and closing is not None:
         found = gate.take(closing, echoes=True)  # a fix that was recalled and is used here as well
-    if turn.prompt is not None and plan_title(turn.prompt.body):
+    if turn.prompt is not None and titles.plan_title(turn.prompt.body):
         reasons = [
             replace(one, worth=one.worth + 1.5)
             for one in gate.take(turn.prompt, least=-2.0)
@@ -288,7 +277,7 @@ def _after_failures(turn: View) -> set[int]:
 def _work_title(looked: Looked, said: Sequence[Fact], gate: Gate) -> tuple[str, str]:
     """The title and what it was taken from."""
     turn, closing = looked.turn, looked.turn.closing
-    if turn.prompt is not None and (plan := plan_title(turn.prompt.body)):
+    if turn.prompt is not None and (plan := titles.plan_title(turn.prompt.body)):
         return as_title(plan), "plan"
     if read := _read_title(looked, gate):
         return read
@@ -297,7 +286,7 @@ def _work_title(looked: Looked, said: Sequence[Fact], gate: Gate) -> tuple[str, 
         results = [one for one in at_end if "result" in one.tells and "next" not in one.tells]
         if found := _first_title(_leads(results)):
             return found
-        if heading := heading_title(closing):
+        if heading := titles.heading_title(closing):
             return heading, "heading"
         if found := _first_title(results):
             return found
@@ -353,19 +342,19 @@ def _work_type(
     looked: Looked, title: str, request: str, commit: Committed | None, facts: Sequence[Fact]
 ) -> str:
     """As the commit or the title says; else as was asked for, or as the first of the facts."""
-    if commit is not None and (said := commit_type(commit.commit.subject)):
+    if commit is not None and (said := titles.commit_type(commit.commit.subject)):
         return said
-    named, closing = find_type(title), looked.turn.closing
+    named, closing = titles.find_type(title), looked.turn.closing
     if named in ("bugfix", "refactor"):
         return named
-    fixes = says_fixed(title) or (closing is not None and says_fixed(closing.body[:200]))
+    fixes = any(map(titles.says_fixed, (title, closing.body[:200] if closing is not None else "")))
     mended = bool(looked.outcomes.ended or looked.outcomes.passed)
-    if named != "feature" and (fixes or names_fault(request)):
+    if named != "feature" and (fixes or titles.names_fault(request)):
         return "bugfix"
-    if mended and names_fault(request):
+    if mended and titles.names_fault(request):
         return "bugfix"
-    wanted = find_type(request_title(request)) if named in ("", "change") else ""
-    told = next(filter(None, (find_type(one.text) for one in facts)), "change")
+    wanted = titles.find_type(request_title(request)) if named in ("", "change") else ""
+    told = next(filter(None, (titles.find_type(one.text) for one in facts)), "change")
     return wanted or named or told
 
 
@@ -410,7 +399,8 @@ def _answer(looked: Looked, gate: Gate) -> Iterator[Draft]:
     used_tools = any(not step.why_not for step in turn.steps)
     least = (3.0 if causes else 5.0) if used_tools else 7.0
     if title and sum(one.worth for one in facts) >= least:
-        type_ = "bugfix" if says_fixed(title) else "discovery"  # by a command: no file was edited
+        # What is fixed here was fixed by a command: no file was edited.
+        type_ = "bugfix" if titles.says_fixed(title) else "discovery"
         yield Draft(
             "found", type_, title, turn.ended, 1.8 if causes else 1.5, _subtitle(title, looked),
             body=_narrative(turn, facts, title, gate), facts=facts,
@@ -433,7 +423,7 @@ def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Ga
     read = _read_title(looked, gate)
     if read is not None and "guess" not in find_cues(read[1] or read[0]):
         return read[0]
-    if title := heading_title(closing) or request_title(looked.request):
+    if title := titles.heading_title(closing) or request_title(looked.request):
         return title
     found = _first_title(sorted(taken, key=lambda one: -one.worth))
     return found[0] if found else ""

@@ -22,7 +22,6 @@ from yester.cards.statements import (
 from yester.memories.utterances import find_kind
 from yester.model import Item
 from yester.tables import load_pattern, load_rows
-from yester.text.prose import strip_marks
 
 _FIXED = re.compile(r"(?:i (?:have )?|i've |we )?fixed\b(?! (?:in|by|with|width|size)\b)", re.I)
 _CONVENTIONAL = re.compile(r"([a-z]+)(?:\([^)]*\))?!?: ")
@@ -165,7 +164,3 @@ def word_overlap(one: Iterable[str], other: Iterable[str]) -> float:
     """Share of common words of two titles."""
     first, second = set(one), set(other)
     return len(first & second) / len(first | second) if first | second else 0.0
-
-
-def commit_title(subject: str) -> str:
-    return as_title(strip_marks(subject))

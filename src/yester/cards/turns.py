@@ -14,25 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from yester.agents.values import digest
-from yester.cards.tools import (
-    CHECKS,
-    NO_COUNTS,
-    NOTHING_RAN,
-    Commit,
-    Error,
-    Ran,
-    RunCounts,
-    command_kind,
-    command_line,
-    count_tests,
-    find_commits,
-    find_errors,
-    judge_check,
-    main_part,
-    read_run,
-    shell_command,
-    split_call,
-)
+from yester.cards import tools
+from yester.cards.tools import CHECKS, NO_COUNTS, NOTHING_RAN, Commit, Error, Ran, RunCounts
 from yester.config import Config
 from yester.ingest.prepare import SHELLS, no_observation
 from yester.model import DISTILLED, Event, Filters, Item, Paging, Turn, replace
@@ -93,7 +76,7 @@ class Step:
     @property
     def typed(self) -> str:
         """The command as it was typed."""
-        return command_line(self.ran.command)
+        return tools.command_line(self.ran.command)
 
     @property
     def asks(self) -> bool:
@@ -233,15 +216,15 @@ def read_step(
         if edited or step.asks:
             return step
         return replace(step, item=replace(item, body=item.body[:BRIEF_CHARS]))
-    given, output = split_call(item)
+    given, output = tools.split_call(item)
     status = item.call.status if item.call else None
-    one = read_run(shell_command(item), output or "", failed, status)
-    named = command_kind(one.command)
+    one = tools.read_run(tools.shell_command(item), output or "", failed, status)
+    named = tools.command_kind(one.command)
     check = named in CHECKS
-    commits = tuple(find_commits(one))
+    commits = tuple(tools.find_commits(one))
     # A commit's hooks may run the tests.
-    counts = count_tests(one.output) if named == "test" or commits else NO_COUNTS
-    errors = tuple(find_errors(one.output)) if one.failed or check else ()
+    counts = tools.count_tests(one.output) if named == "test" or commits else NO_COUNTS
+    errors = tuple(tools.find_errors(one.output)) if one.failed or check else ()
     if "stash" in one.command and _NOT_POPPED.search(output or ""):
         one = replace(one, status=1)
     return replace(
@@ -249,11 +232,11 @@ def read_step(
         item=replace(item, body=given, call=None),
         ran=replace(one, output=""),
         kind=named,
-        main=main_part(one.command),
+        main=tools.main_part(one.command),
         errors=errors,
         counted=counts,
         commits=commits,
-        passed=judge_check(one, counts, errors) if check or (commits and counts) else None,
+        passed=tools.judge_check(one, counts, errors) if check or (commits and counts) else None,
     )
 
 
