@@ -38,14 +38,15 @@ from yester.cards.turns import (
     BRIEF_CHARS,
     BRIEF_TOOLS,
     DistilRules,
+    Step,
     distilled_items,
     group_turns,
     read_step,
 )
 from yester.config import load_config
 from yester.fence import strip_fenced
-from yester.ingest.prepare import prepare_item
-from yester.model import DISTILLED, Filters, Item, Paging, Queue, replace
+from yester.ingest.prepare import group_events, prepare_item
+from yester.model import DISTILLED, Event, Filters, Item, Paging, Queue, replace
 from yester.project import named_project
 from yester.redact import redact, strip_private
 from yester.store import open_store
@@ -57,6 +58,7 @@ from yester.text.terms import STOP
 _SEED = 1
 _DEPTH = 300  # hits that are turned into sessions
 _LATER = 1 << 50
+_WINDOW = 3_000  # ms, the default of batch_window_ms
 
 
 def text_of(item: Item) -> str:
@@ -90,6 +92,14 @@ def distilled(store: Store, rules: DistilRules) -> tuple[DistilReport, float, fl
     return report, last - began, steps[-1] * 1000, steps[len(steps) * 99 // 100] * 1000
 
 
+def as_event(step: Step) -> Event:
+    item = step.item
+    return Event(
+        str(item.id), "PostToolUse", item.epoch, actor=item.actor, tool=item.tool,
+        skipped=step.why_not, window=_WINDOW,
+    )  # fmt: skip
+
+
 def removed(store: Store, rules: DistilRules) -> Counter[str]:
     """How many uses of tools the rules of capture take out before anything is distilled."""
     counts: Counter[str] = Counter()
@@ -101,11 +111,11 @@ def removed(store: Store, rules: DistilRules) -> Counter[str]:
         steps = {
             item.id: step
             for item, length in items
-            if (step := read_step(item, length, None, rules.skipped, rules.window)) is not None
+            if (step := read_step(item, length, rules.skipped)) is not None
         }
         for turn in group_turns(items, steps):
             counts["uses"] += len(turn.steps)
-            counts["batches"] += len(turn.batches)
+            counts["batches"] += len(group_events(as_event(step) for step in turn.steps))
             counts.update(step.why_not for step in turn.steps if step.why_not)
     # The readers leave bookkeeping tools out already; they count as skipped.
     for name, number in content_counts(store).skipped.items():
@@ -358,7 +368,7 @@ def main() -> int:
     if not (home / "yester.db").exists():
         indexed(given.folder / "sessions", home)
     config = load_config(home, {})
-    rules = DistilRules(frozenset(config.texts("skip_tools")), config.number("batch_window_ms"))
+    rules = DistilRules.of(config)
     store = open_store(home, now=int(time.time() * 1000))
     for session in store.sessions(
         Filters(), Paging(1 << 30)

@@ -35,7 +35,7 @@ from yester.cards.status import Changes, Status
 from yester.cards.titles import is_housekeeping, plan_title, title_filter
 from yester.cards.turns import LOOK_BACK, DistilRules, History, View
 from yester.config import load_config
-from yester.model import Filters, Paging, replace
+from yester.model import Filters, Paging
 from yester.store import open_store
 from yester.store.contract import Store
 from yester.text.models import DEFAULT, PACKAGED, READER
@@ -102,8 +102,8 @@ def first_sentence(case: Case) -> str:
     return next((one.text for one in prose_sentences(case.closing)), "")
 
 
-def title_by_rules(case: Case) -> str:
-    looked = Looked(case.turn, Status("changed"), [], case.came_out)
+def title_by_rules(case: Case, read_title: str = "") -> str:
+    looked = Looked(case.turn, Status("changed"), [], case.came_out, read_title)
     return next(one.title for one in observe_turn(looked, Gate()) if one.is_work)
 
 
@@ -112,8 +112,7 @@ def title_with(reader: Reader) -> Namer:
 
     def find_title(case: Case) -> str:
         title = reader.find_title(case.request, case.closing, title_filter(case.closing))
-        turn = replace(case.turn, read_title=title.text) if title.usable else case.turn
-        return title_by_rules(replace(case, turn=turn))
+        return title_by_rules(case, title.text if title.usable else "")
 
     return find_title
 

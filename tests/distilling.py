@@ -19,7 +19,7 @@ from yester.model import DISTILLED, Event, Item, Queue, Session, ToolCall, repla
 
 SESSION = "aaaaaaaa-0000-4000-8000-00000000000a"
 SKIPPED = frozenset({"TodoWrite", "LS", "Skill"})
-RULES = DistilRules(SKIPPED, 3_000)
+RULES = DistilRules(SKIPPED)
 LATER = 1 << 50
 
 
@@ -104,7 +104,7 @@ class Story:
     def turns(self, told: dict[int, Event] | None = None) -> list[View]:
         told, items, steps = told or {}, [], {}
         for item in self.items:
-            step = read_step(item, len(item.body), told.get(item.id), SKIPPED, 3_000)
+            step = read_step(item, len(item.body), SKIPPED, told.get(item.id))
             if step is not None:
                 steps[item.id] = step
             items.append((item, len(item.body)))

@@ -31,7 +31,7 @@ from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
 from yester.capture.rules import load_rules
 from yester.cards.cards import Distilled
-from yester.cards.repeats import SessionInsights, find_stored_insight, fold_insight
+from yester.cards.repeats import find_insight, find_stored_insight, fold_insight
 from yester.cards.sessions import DistilReport, distil_session
 from yester.cards.turns import BRIEF_CHARS, BRIEF_TOOLS
 from yester.config import load_config
@@ -381,26 +381,18 @@ def test_the_same_insight_is_one_about_the_same_files_of_a_project_within_an_hou
     again = titled("2", title, 10 * HOUR + after, project, files)
     assert (find_stored_insight(store, again) is not None) is same
     assert find_stored_insight(store, again, ["1"]) is None
-    observed = SessionInsights()
-    observed.add(Distilled(titled("1", CART, 10 * HOUR), ()))
-    assert (observed.find(again) is not None) is (same or project == "name:blog")
+    observed = [Distilled(titled("1", CART, 10 * HOUR), ())]
+    assert (find_insight(observed, again) is not None) is (same or project == "name:blog")
 
 
 @pytest.mark.requirement("DIS-06")
-def test_what_is_folded_in_brings_its_facts_its_files_and_what_it_was_made_of():
-    one = replace(titled("1", CART, 0), facts=("a", "b"), files_read=("x.py",), body="How.")
-    two = replace(
-        titled("2", CART, 9), facts=("B", "c"), files_read=("y.py",), body="Why.",
-        sections={"outcome": "passed"},
-    )  # fmt: skip
-    first = Distilled(one, ((0, 11), (1, 12), (-1, 13)))
-    folded = fold_insight(first, Distilled(two, ((0, 21), (1, 22), (-1, 23))))
-    item = folded.item
-    assert (item.ref, item.epoch, item.facts) == ("1", 0, ("a", "b", "c"))
-    assert (item.files_read, item.body) == (("x.py", "y.py"), "How.\nWhy.")
-    assert item.sections == {"outcome": "passed"}
-    assert set(folded.sources) == {(0, 11), (1, 12), (-1, 13), (1, 21), (2, 22), (-1, 23)}
-    assert fold_insight(folded, Distilled(two, ((0, 21), (1, 22), (-1, 23)))) == folded
+def test_what_is_folded_in_brings_what_it_was_made_of():
+    first = Distilled(replace(titled("1", CART, 0), facts=("a", "b")), ((0, 11), (-1, 13)))
+    again = Distilled(replace(titled("2", CART, 9), facts=("B",)), ((0, 21), (-1, 23)))
+    folded = fold_insight(first, again)
+    assert folded.item == first.item
+    assert set(folded.sources) == {(0, 11), (-1, 13), (1, 21), (-1, 23)}
+    assert fold_insight(folded, again) == folded
 
 
 def fixed_again(story, cause="discount() is called twice"):

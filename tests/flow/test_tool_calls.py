@@ -88,7 +88,7 @@ def test_a_call_of_an_older_store_is_taken_apart_only_where_that_is_certain():
         assert split_call(old_call(name, body)) == (body, None), name
     assert split_call(old_call("Bash", f"{SCRIPT}\n\n1\n\n2")) == (SCRIPT, "1\n\n2")
     assert split_call(old_call("Bash", "true")) == ("true", "")
-    assert split_call(old_call("Read", "a.py\n\na\n\nb")) == ("a.py", "a\n\nb")
+    assert split_call(old_call("Read", "a.py\n\na")) == ("a.py\n\na", None)
 
 
 def test_a_command_that_was_cut_before_its_end_is_not_said_to_have_no_output():

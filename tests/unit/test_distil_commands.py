@@ -11,15 +11,20 @@ from yester.cards.tools import (
     Ran,
     command_kind,
     find_commits,
-    guess_shell_parts,
     main_part,
     program_name,
     read_run,
+    split_call,
     split_command,
 )
+from yester.model import Item
 from yester.tables import load_rows
 
 pytestmark = pytest.mark.requirement("DIS-09")
+
+
+def ran_without_structure(text):
+    return Item("a", "message", role="tool", tool="Bash", body=text)
 
 
 def test_every_row_of_the_table_knows_its_example():
@@ -62,11 +67,10 @@ def test_the_check_of_a_line_is_what_matters():
          "written", 0),
         ('git commit -m "one\n\ntwo"\n\n[main abc1234] one', 'git commit -m "one\n\ntwo"',
          "[main abc1234] one", 0),
-        ("Build it\n\n`make all`\n\n```text\nExit code 1\nboom\n```", "make all", "boom", 1),
     ],
 )  # fmt: skip
-def test_input_and_output_are_told_apart(body, command, output, status):
-    found = read_run(*guess_shell_parts(body), failed=status > 0)
+def test_input_and_output_of_an_older_store_are_told_apart(body, command, output, status):
+    found = read_run(*split_call(ran_without_structure(body)), failed=status > 0)
     assert (found.command, found.output, found.status) == (command, output, status)
 
 
@@ -112,9 +116,9 @@ def test_a_commit_that_failed_is_none():
 
 @given(st.text(alphabet="ab \n\"'<EOF&|;`$(){}-", max_size=60))
 def test_any_text_is_a_command(text):
-    head, tail = guess_shell_parts(text)
+    head, tail = split_call(ran_without_structure(text))
     assert head in text
-    assert tail in text
+    assert (tail or "") in text
     assert isinstance(command_kind(text), str)
     assert isinstance(main_part(text), str)
-    assert list(find_commits(read_run(head, tail, failed=False))) is not None
+    assert list(find_commits(read_run(head, tail or "", failed=False))) is not None

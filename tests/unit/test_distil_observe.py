@@ -9,13 +9,12 @@ from msgspec.structs import force_setattr
 
 from tests.distilling import Story, fixed_bug, letters
 from tests.table import each
-from yester.cards.cards import FIELDS, add_todo, make_card, make_session_card
+from yester.cards.cards import FIELDS, add_todo, has_news, make_card, make_session_card
 from yester.cards.drafts import Gate
-from yester.cards.titles import CONCEPTS
 from yester.cards.tools import defined_names
 from yester.cards.turns import group_turns
 from yester.ingest.prepare import Shown
-from yester.llm.questions import TYPES
+from yester.llm.questions import CONCEPTS, TYPES
 from yester.model import Event
 from yester.tables import load_rows
 
@@ -76,38 +75,25 @@ def test_the_last_word_closes_a_turn_only_if_it_comes_last():
     assert story.turns()[0].closing.body == "Done with it."
 
 
-@pytest.mark.requirement("CAP-04", "CAP-05", "CAP-06")
-def test_skip_rules_and_batches_hold_for_what_was_read_from_a_transcript_too():
+@pytest.mark.requirement("CAP-04", "CAP-05")
+def test_skip_rules_hold_for_what_was_read_from_a_transcript_too():
     story = Story()
     story.prompt("look around")
-    story.reads("a.py", after=1_000)
-    story.reads("b.py", after=1_000)
-    story.reads("c.py", after=9_000)
+    story.reads("a.py")
     story._add("message", "tool", "x" * 90, tool="LS")
     story.ran("pwd", "/x")
     story.fails("false", "")
     (turn,) = story.turns()
-    assert [step.why_not for step in turn.steps] == ["", "", "", "skipped tool", "short", ""]
-    assert [[step.item.tool for step in batch] for batch in turn.batches] == [
-        ["Read", "Read"], ["Read"], ["Bash"],
-    ]  # fmt: skip
+    assert [step.why_not for step in turn.steps] == ["", "skipped tool", "short", ""]
 
 
-@pytest.mark.requirement("CAP-04", "CAP-06")
-def test_a_sessions_own_switches_hold_as_the_hooks_told_them():
+@pytest.mark.requirement("CAP-04")
+def test_a_sessions_own_switch_holds_as_the_hooks_told_it():
     story = Story()
     story.prompt("look around")
-    first = story.reads("a.py")
-    second = story.reads("b.py")
-    told = {
-        first.id: Event("1", "PostToolUse", 0, tool="Read", item=first.id, window=60_000),
-        second.id: Event("2", "PostToolUse", 0, tool="Read", item=second.id, window=60_000),
-    }
-    assert len(story.turns(told)[0].batches) == 1
-    told[second.id] = Event(
-        "2", "PostToolUse", 0, tool="Read", item=second.id, skipped="skipped tool"
-    )
-    assert story.turns(told)[0].steps[1].why_not == "skipped tool"
+    read = story.reads("a.py")
+    told = Event("1", "PostToolUse", 0, tool="Read", item=read.id, skipped="skipped tool")
+    assert story.turns({read.id: told})[0].steps[0].why_not == "skipped tool"
 
 
 def test_a_view_knows_its_tokens_though_it_holds_only_part_of_the_text():
@@ -351,7 +337,7 @@ def test_a_trivial_turn_gives_nothing(tell):
     story = Story()
     tell(story)
     assert story.drafted() == []
-    assert not summarized(story, [[]])[0]
+    assert not has_news(summarized(story, [[]])[0])
 
 
 # --- found ---------------------------------------------------------------------------------------
@@ -542,7 +528,7 @@ def test_a_fact_that_corrects_what_was_shown_is_a_fact():
     story.says(f"{shown}.\n\n{new}.")
     gate = Gate([Shown.from_text(shown)])
     (said,) = story.turns()[0].said
-    assert [taken.fact.text for taken in gate.take(said)] == [f"{new}.".replace("`", "")]
+    assert [fact.text for fact in gate.take(said)] == [f"{new}.".replace("`", "")]
 
 
 WORDS = st.sampled_from(
@@ -596,7 +582,7 @@ def test_a_turn_in_six_fields():
     assert summary.sections["completed"] == "Fix the cart's total for ten and more items"
     assert "compares item counts as text" in summary.sections["learned"]
     assert "next_steps" not in summary.sections  # an offer is nothing that is open
-    assert summary.files_edited == ("src/cart.py",)
+    assert summary.files_modified == ("src/cart.py",)
 
 
 @pytest.mark.requirement("DIS-02")

@@ -159,12 +159,6 @@ HISTORIES = {
                    s.ran(f"pytest -q {TEST}", "3 passed in 0.1s"), s.says("They pass, all three.")),
         ["failed: `pytest -q` 2 failed", f"answered: `pytest -q {TEST}` 3 passed"],
     ),
-    "edited back, as stored without structure": (
-        lambda s: (s.prompt("Use one connection per call"), s.edits(CLIENT, f"{OLD}{NEW}".rstrip()),
-                   s.says("Done."), s.prompt("it drops idle connections"),
-                   s.edits(CLIENT, f"{NEW}{OLD}".rstrip()), s.says("The session is back.")),
-        ["reverted: edited back", "changed: not verified"],
-    ),
     "what looks like the same text turned round is another edit": (
         lambda s: (s.prompt("Name them anew"), s.replaces(CLIENT, "a = 1", "b = 2\nc = 3"),
                    s.replaces(CLIENT, "b = 2", "c = 3\na = 1"), s.says("Done.")),

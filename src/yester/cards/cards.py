@@ -8,110 +8,60 @@ with its evidence, and the text is the reason.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Gate, Looked
-from yester.cards.observations import find_answer, find_reason
+from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Fact, Gate, Looked
+from yester.cards.observations import find_answer
 from yester.cards.statements import cut_clause, find_cues, is_reason
 from yester.cards.titles import request_title, title_words
 from yester.cards.tools import file_names
 from yester.cards.turns import View
-from yester.model import DISTILLED, Item, Session, replace
+from yester.model import Item, replace
+from yester.tables import load_pattern
 from yester.text.prose import strip_marks
 from yester.text.sentences import split_sentences
 
-FIELDS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 _ROOM = {
     "request": 240, "investigated": 200, "learned": 320, "completed": 320, "next_steps": 400,
     "notes": 220,
 }  # fmt: skip
-_SESSION_ROOM = {
-    "request": 600, "investigated": 260, "learned": 800, "completed": 900, "next_steps": 400,
-    "notes": 400,
-}  # fmt: skip
+FIELDS = tuple(_ROOM)
+_SESSION = 2.5  # times as much is told of a session
 _SAME = 0.8  # a line that has so many of its words in common with another says nothing new
 _LEARNED = frozenset({"cause", "gotcha", "how", "failed"})
 _WEIGHTS = {"done": 3, "changed": 2, "failed": 1, "reverted": 1, "open": 1}
-# What is said to be nobody's fault, or no fault at all, is often neither.
-_EXPLAINED_AWAY = re.compile(
-    r"\b(?:pre-?existing|expected|unrelated|not related|stale|not from (?:our|my)|harmless)\b", re.I
-)
-# What a closing message leaves undone, by sentences that were read: 12 of 13 of them right in the
-# closing messages of 798 turns. Offers and plans are not among them.
-_UNDONE = re.compile(
-    r"(?<!\bwe )(?<!\byou )\bstill (?:needs? (?:to|human|your|review)|pending|blocked"
-    r"|fail(?:s|ing)?\b(?! gracefully|-))"
-    r"|\b(?:is|are)(?:n't| not) (?:yet )?(?:committed|pushed|deployed|implemented|fixed)(?: yet)?\b"
-    r"|\bnot yet (?:mergeable|committed|pushed|deployed|implemented|fixed|done)\b"
-    r"|\bremains? (?:open|unresolved|unfixed)\b|\bopen questions? (?:still|to confirm)\b"
-    r"|\bremaining (?:issue|failure|problem|error)s? (?:is|are)\b|\bis unverified\b"
-    r"|\b(?:haven't|have not|couldn't|could not|was(?:n't| not) able to) (?:yet )?(?:push|commit"
-    r"|verif|fix|reproduc|run)\w*"
-    r"|(?:ist|sind) noch nicht (?:fertig|behoben|umgesetzt)|尚未(?:完成|修复|提交)",
-    re.I,
-)
-_FILLERS = re.compile(
-    r"\b(?:i|we|it|this|that|they|these|those|them|have|yet|so|far|but|and|also|however|das|dies|es"
-    r"|aber|ich|habe)\b",
-    re.I,
-)
-_WORD = re.compile(r"\w")
 _LEAD = 180  # characters of a sentence that another one leans on
-_OFFERS = re.compile(
-    r"\?\W*\Z|\bnot installed\b|\b(?:want me|would you like|let me know|shall i|should i"
-    r"|if you(?:'d| would)? (?:like"
-    r"|want)|ready to|you (?:can|could|may|might))\b",
-    re.I,
-)
 
 Sources = tuple[tuple[int, int], ...]  # (number of the fact, item it was taken from); -1: no fact
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
-    """`sections` has those of FIELDS that are not empty."""
-
-    title: str
-    epoch: int
-    sections: Mapping[str, str]
-    files_read: tuple[str, ...] = ()
-    files_edited: tuple[str, ...] = ()
-    status: str = ""  # of a turn: its word, and the evidence
-    why: str = ""  # of a turn: what the agent found to be the cause
-
-    def __bool__(self) -> bool:
-        return any(
-            self.sections.get(name) for name in ("completed", "learned", "notes", "next_steps")
-        )
-
-
-def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Card:
+def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     """What a turn came to. Only what holds by evidence is completed; what failed, or was taken
-    back, says so. The card is empty (false) where there is nothing to tell."""
+    back, says so. Whether there is anything to tell, `has_news` says."""
     turn, status, request = looked.turn, looked.status, looked.request
-    done = [draft for draft in drafts if draft.is_work]
+    done = [draft.title for draft in drafts if draft.is_work]
     found = [
-        draft
+        draft.title
         for draft in drafts
         if not draft.is_work and not draft.slot.startswith("chosen") and WARNING not in draft.tags
         and not (draft.slot == "checked" and status.holds)  # how it failed is not what was done
     ]  # fmt: skip
+    answers = status.word == "answered" and not drafts
+    answer, taken = find_answer(looked, gate) if answers else ("", [])
+    facts = [fact for draft in drafts for fact in draft.facts] or (taken if answer else [])
     wanted = request_title(request)
-    undone = wanted if status.evidence.startswith("`git revert") else ""
-    titles = [*(draft.title for draft in (*done, *found)), wanted, *(one.title for one in drafts)]
+    titles = (answer, *done, *found, wanted, *(draft.title for draft in drafts))
     title = next(filter(None, titles), "")
-    answer = find_answer(looked, gate) if status.word == "answered" and not drafts else ""
+    undone = wanted if status.evidence.startswith("`git revert") else ""
     fields = {
         "request": [request],
         "investigated": [_investigated(turn)],
         "learned": [
-            *(fact.text for draft in drafts for fact in draft.facts if _is_learned(fact.text)),
-            *(draft.title for draft in found if not _is_question(draft.title, request)),
-            answer if not _is_question(answer, request) else "",
+            *(fact.text for fact in facts if _is_learned(fact.text) and not answers),
+            *(one for one in (*found, answer) if not _is_question(one, request)),
         ],
-        "completed": ([draft.title for draft in done] or [undone]) if status.holds else [],
+        "completed": (done or [undone]) if status.holds else [],
         "next_steps": [
             *(_broken_off(turn, wanted) if status.word == "open" else ()),
             *_left_undone(turn, gate),
@@ -121,14 +71,19 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Card:
             *(draft.title for draft in drafts if WARNING in draft.tags),
         ],
     }
-    return Card(
-        answer or title, turn.ended, _fill_fields(fields, _ROOM), turn.looked_at[:MOST_FILES],
-        turn.edited[:MOST_FILES], status.text if status.word != "talk" else "",
-        _find_cause(drafts) or (find_reason(looked, gate) if answer else ""),
+    return Item(
+        "", "summary", type="turn", epoch=turn.ended, title=title,
+        subtitle=status.text if status.word != "talk" else "", body=_find_cause(facts),
+        sections=_fill_fields(fields), files_read=turn.looked_at[:MOST_FILES],
+        files_modified=turn.edited[:MOST_FILES],
     )  # fmt: skip
 
 
-def add_todo(card: Card, todo: str) -> Card:
+def has_news(card: Item) -> bool:
+    return not card.sections.keys().isdisjoint(("completed", "learned", "notes", "next_steps"))
+
+
+def add_todo(card: Item, todo: str) -> Item:
     """The last card of a session with what is left of its list of things to do."""
     pending = ["to do: " + line[4:] for line in todo.split("\n") if line[:3] in ("[ ]", "[>]")][:4]
     left = [*card.sections.get("next_steps", "").split("\n"), *pending]
@@ -136,30 +91,32 @@ def add_todo(card: Card, todo: str) -> Card:
     return replace(card, sections={**card.sections, "next_steps": steps}) if pending else card
 
 
-def make_session_card(turns: Sequence[Card]) -> Card:
+def make_session_card(turns: Sequence[Item]) -> Item:
     """What a session came to, of what its turns did: the title of the most consequential one, what
     all of them tell, and what the last one leaves open."""
     last = turns[-1]
+    read = tuple(dict.fromkeys(file for one in turns for file in one.files_read))
+    changed = tuple(dict.fromkeys(file for one in turns for file in one.files_modified))
     fields: dict[str, Iterable[str]] = {
         name: [line for one in turns for line in one.sections.get(name, "").split("\n")]
         for name in FIELDS
     }
     fields["next_steps"] = last.sections.get("next_steps", "").split("\n")
-    fields["investigated"] = [_looked_at([file for one in turns for file in one.files_read])]
-    return Card(
-        max(turns, key=_weight).title, last.epoch + 1, _fill_fields(fields, _SESSION_ROOM),
-        _first_files(file for one in turns for file in one.files_read),
-        _first_files(file for one in turns for file in one.files_edited),
+    fields["investigated"] = [_looked_at(read)]
+    return Item(
+        "", "summary", type="session", epoch=last.epoch + 1, title=max(turns, key=_weight).title,
+        sections=_fill_fields(fields, _SESSION), files_read=read[:MOST_FILES],
+        files_modified=changed[:MOST_FILES],
     )  # fmt: skip
 
 
-def _weight(turn: Card) -> tuple[int, int, int]:
+def _weight(turn: Item) -> tuple[int, int, int]:
     """How much of a session a turn is: what came of it, how many files it changed, how late."""
-    return _WEIGHTS.get(turn.status.partition(":")[0], 0), len(turn.files_edited), turn.epoch
+    return _WEIGHTS.get(turn.subtitle.partition(":")[0], 0), len(turn.files_modified), turn.epoch
 
 
-def _fill_fields(fields: Mapping[str, Iterable[str]], room: Mapping[str, int]) -> dict[str, str]:
-    kept = {name: _join_lines(fields[name], room[name]) for name in FIELDS}
+def _fill_fields(fields: Mapping[str, Iterable[str]], times: float = 1) -> dict[str, str]:
+    kept = {name: _join_lines(fields[name], int(times * room)) for name, room in _ROOM.items()}
     return {name: text for name, text in kept.items() if text}
 
 
@@ -176,10 +133,6 @@ def _join_lines(texts: Iterable[str], room: int) -> str:
             kept.append(line)
             known.append(own)
     return "\n".join(kept)
-
-
-def _first_files(files: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(files))[:MOST_FILES]
 
 
 def _is_learned(text: str) -> bool:
@@ -202,14 +155,10 @@ def _looked_at(files: Sequence[str]) -> str:
     return f"read {file_names(files, 6)}" if files else ""
 
 
-def _find_cause(drafts: Sequence[Draft]) -> str:
+def _find_cause(facts: Sequence[Fact]) -> str:
     """The first that the last message names: what was guessed before it may have been refuted."""
-    causes = [
-        fact
-        for draft in drafts
-        for fact in draft.facts
-        if is_reason(fact.text) and not _EXPLAINED_AWAY.search(fact.text)
-    ]
+    away = load_pattern("statements", "explained away")
+    causes = [fact for fact in facts if is_reason(fact.text) and not away.search(fact.text)]
     return next((strip_marks(one.text) for one in causes if one.source == causes[-1].source), "")
 
 
@@ -222,92 +171,44 @@ def _broken_off(turn: View, wanted: str) -> list[str]:
 def _left_undone(turn: View, gate: Gate) -> list[str]:
     """What the agent said at its end is not done. "I have not fixed it" names nothing: it stands
     with the sentence before it, or goes where that one says itself that something is left."""
-    if turn.closing is None:
+    closing = turn.closing
+    if closing is None:
         return []
-    left: list[str] = []
-    before, told = "", False
-    for one in gate.statements(turn.closing):
-        undone = _UNDONE.search(one.text)
-        leans = undone is not None and not _WORD.search(_FILLERS.sub("", _UNDONE.sub("", one.text)))
-        tells = (
-            one.kind != "heading" and undone and not _OFFERS.search(one.text)
-            and not gate.echoes(one.text, turn.closing)
-        )  # fmt: skip
-        if tells and not (leans and told):
-            lead = f"{cut_clause(before, _LEAD)} " if leans and before else ""
-            left.append(lead + one.text)
-        before, told = one.text if one.kind != "heading" else "", bool(tells)
-    return left[:3]
+    left: dict[int, str] = {}
+    said = gate.statements(closing)
+    for at, one in enumerate(said):
+        undone = load_pattern("statements", "undone").search(one.text)
+        offers = load_pattern("statements", "offer").search(one.text)
+        if not undone or offers or one.kind == "heading" or gate.echoes(one.text, closing):
+            continue
+        if not _is_nameless(one.text):
+            left[at] = one.text
+        elif at - 1 not in left:
+            before = said[at - 1].text if at and said[at - 1].kind != "heading" else ""
+            left[at] = f"{cut_clause(before, _LEAD)} {one.text}".lstrip()
+    return list(left.values())[:3]
 
 
-# --- as items, under refs that are the same whenever a session is distilled ----------------------
+def _is_nameless(text: str) -> bool:
+    for name in ("undone", "filler"):
+        text = load_pattern("statements", name).sub("", text)
+    return not any(map(str.isalnum, text))
+
+
+# --- what is stored ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Distilled:
-    """An item and what it was made of. One that is `repeated` is stored already and not written;
-    one that is `folded` was there before and has got what was found once more."""
+    """An item and what it was made of."""
 
     item: Item
     sources: Sources
-    repeated: bool = False
-    folded: bool = False
 
 
 def is_kept_once(item: Item) -> bool:
     """For a project, whichever session has met it last."""
     return item.ref.startswith("project:")
-
-
-def observation_item(session: Session, turn: View, draft: Draft, tokens: int) -> Distilled:
-    ref = f"turn:{session.key}:{turn.key}:{draft.slot}"
-    if draft.slot.startswith("/"):
-        ref = f"project:{session.project}:{draft.slot[1:]}"
-    item = replace(
-        _new_item(session, ref, "observation", turn.number, tokens), epoch=draft.epoch,
-        type=draft.type, title=draft.title, subtitle=draft.subtitle, body=draft.body,
-        facts=tuple(fact.text for fact in draft.facts), concepts=draft.concepts, tags=draft.tags,
-        files_read=draft.files_read, files_modified=draft.files_modified,
-        sections=dict(draft.sections),
-    )  # fmt: skip
-    facts = tuple((number, fact.source) for number, fact in enumerate(draft.facts))
-    return Distilled(item, facts + turn_sources(turn))
-
-
-def turn_item(session: Session, turn: View, card: Card, tokens: int) -> Distilled:
-    ref = f"turn:{session.key}:{turn.key}:summary"
-    item = _card_item(_new_item(session, ref, "summary", turn.number, tokens), "turn", card)
-    return Distilled(item, turn_sources(turn))
-
-
-def session_item(
-    session: Session, number: int, card: Card, tokens: int, sources: Iterable[tuple[int, int]]
-) -> Distilled:
-    ref = f"session:{session.key}:{session.project}"
-    item = _card_item(_new_item(session, ref, "summary", number, tokens), "session", card)
-    return Distilled(item, tuple(dict.fromkeys(sources)))
-
-
-def _new_item(session: Session, ref: str, kind: str, number: int, tokens: int) -> Item:
-    return Item(
-        ref, kind, project=session.project, session=session.key, source=DISTILLED,
-        agent=session.agent, prompt_number=number, discovery_tokens=tokens,
-    )  # fmt: skip
-
-
-def _card_item(item: Item, type_: str, card: Card) -> Item:
-    return replace(
-        item, type=type_, epoch=card.epoch, title=card.title, subtitle=card.status, body=card.why,
-        sections=dict(card.sections), files_read=card.files_read, files_modified=card.files_edited,
-    )  # fmt: skip
-
-
-def read_card(item: Item) -> Card:
-    """The card that an item holds."""
-    return Card(
-        item.title, item.epoch, item.sections, item.files_read, item.files_modified, item.subtitle,
-        item.body,
-    )  # fmt: skip
 
 
 def turn_sources(turn: View) -> Sources:

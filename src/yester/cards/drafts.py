@@ -8,9 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from yester.cards.outcomes import Outcomes
-from yester.cards.statements import Statement, has_cue, is_boilerplate, split_statements
+from yester.cards.statements import (
+    Statement,
+    has_cue,
+    is_boilerplate,
+    same_form,
+    split_statements,
+)
 from yester.cards.status import Committed, Status
 from yester.cards.titles import find_request, title_words, word_overlap
 from yester.cards.turns import View
@@ -32,11 +39,22 @@ _FINDINGS = frozenset({"cause", "gotcha", "failed"})
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    text: str
-    source: int  # the item it was taken from
+    """A statement, the item it stands in, and what it is worth among others."""
+
+    statement: Statement
+    source: int
+    worth: float = 0.0
+
+    @property
+    def text(self) -> str:
+        return self.statement.text
+
+    @property
+    def tells(self) -> frozenset[str]:
+        return self.statement.tells
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Looked:
     """A turn, and what is known of it."""
 
@@ -44,8 +62,9 @@ class Looked:
     status: Status
     commits: Sequence[Committed]
     outcomes: Outcomes
+    read_title: str = ""  # what the reader model calls it; "": it was not asked, or finds none
 
-    @property
+    @cached_property
     def request(self) -> str:
         return find_request(self.turn.prompt)
 
@@ -74,18 +93,15 @@ class Draft:
     def is_work(self) -> bool:
         return self.slot.split(":")[0] in ("work", "commit")
 
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """A statement, where it stands, and what it is worth."""
-
-    statement: Statement
-    item: Item
-    worth: float
-
     @property
-    def fact(self) -> Fact:
-        return Fact(self.statement.text, self.item.id)
+    def item(self) -> Item:
+        return Item(
+            "", "observation", type=self.type, epoch=self.epoch, title=self.title,
+            subtitle=self.subtitle, body=self.body, facts=tuple(fact.text for fact in self.facts),
+            concepts=self.concepts, tags=self.tags, files_read=self.files_read,
+            files_modified=self.files_modified,
+            sections={name: text for name, text in self.sections.items() if text},
+        )  # fmt: skip
 
 
 class Gate:
@@ -93,7 +109,7 @@ class Gate:
 
     def __init__(self, shown: Sequence[Shown] = (), known: Iterable[str] = ()) -> None:
         self._shown = shown
-        self._known = {_same_form(text) for text in known}
+        self._known = {same_form(text) for text in known}
         self._told: set[str] = set()  # in the turn that is looked at
         self._parsed: dict[int, list[Statement]] = {}
 
@@ -107,44 +123,40 @@ class Gate:
         return can_be_echo(item) and is_repeated(text, self._shown, item.epoch)
 
     def is_new(self, text: str) -> bool:
-        return _same_form(text) not in self._known | self._told
+        return same_form(text) not in self._known | self._told
 
     def lets(self, text: str, item: Item) -> bool:
         return self.is_new(text) and not self.echoes(text, item)
 
     def tell(self, facts: Iterable[Fact]) -> None:
         """These are told: they are not taken again in the same turn."""
-        self._told.update(_same_form(fact.text) for fact in facts)
+        self._told.update(same_form(fact.text) for fact in facts)
 
     def keep(self, facts: Iterable[str]) -> None:
         """These are what is stored of a turn: said once more in this session, they are not taken
         again. What was only told, and is not stored, may be."""
         self._told.clear()
-        self._known.update(map(_same_form, facts))
+        self._known.update(map(same_form, facts))
 
     def take(
         self, item: Item, least: float = 1.0, bonus: float = 0.0, echoes: bool = False
-    ) -> list[Taken]:
+    ) -> list[Fact]:
         """The statements of a message that tell something new, in order. With `echoes` those, too,
         that say of this work what the agent was shown of another."""
         return [
-            Taken(one, item, value)
+            Fact(one, item.id, value)
             for one in self.statements(item)
             if one.kind != "heading" and (value := bonus + statement_worth(one)) >= least
             and not is_boilerplate(one.text) and self.is_new(one.text)
             and (echoes or not self.echoes(one.text, item))
         ]  # fmt: skip
 
-    def findings(self, item: Item, least: float = 1.0) -> list[Taken]:
+    def findings(self, item: Item, least: float = 1.0) -> list[Fact]:
         """Those that tell a cause, a trap or a failure. Most messages have none, and are not even
         taken apart."""
         if not has_cue(item.body, *_FINDINGS):
             return []
-        return [taken for taken in self.take(item, least) if taken.statement.tells & _FINDINGS]
-
-
-def _same_form(text: str) -> str:
-    return " ".join(text.lower().split())
+        return [fact for fact in self.take(item, least) if fact.tells & _FINDINGS]
 
 
 def statement_worth(statement: Statement) -> float:
@@ -158,14 +170,14 @@ def statement_worth(statement: Statement) -> float:
 
 
 def choose_facts(
-    found: Sequence[Taken], most: int = _FACTS, room: int = _FACT_CHARS
-) -> list[Taken]:
+    found: Sequence[Fact], most: int = _FACTS, room: int = _FACT_CHARS
+) -> tuple[Fact, ...]:
     """The most telling of them, as many as there is room for, in the order they were said."""
     order = sorted(range(len(found)), key=lambda at: (-found[at].worth, at))
     kept: list[int] = []
     known: list[set[str]] = []
     for at in order:
-        text = found[at].statement.text
+        text = found[at].text
         said = title_words(text)
         if len(kept) == most:
             break
@@ -173,8 +185,20 @@ def choose_facts(
             room -= len(text)
             known.append(said)
             kept.append(at)
-    return [found[at] for at in sorted(kept)]
+    return tuple(found[at] for at in sorted(kept))
 
 
-def filled_sections(sections: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in sections.items() if text}
+def list_concepts(type_: str, facts: Iterable[Fact], edited: bool) -> tuple[str, ...]:
+    """What an observation is about."""
+    told = [name for fact in facts for name in fact.tells]
+    reasons = told.count("why") + told.count("cause")
+    about = {
+        "how-it-works": type_ == "discovery" and ("how" in told or "cause" in told or not told),
+        "why-it-exists": reasons >= (1 if type_ in ("decision", "feature") else 2),
+        "what-changed": edited,
+        "problem-solution": type_ == "bugfix",
+        "gotcha": "gotcha" in told or "failed" in told,
+        "pattern": "pattern" in told,
+        "trade-off": "decision" in told or type_ == "decision",
+    }
+    return tuple(name for name, holds in about.items() if holds)

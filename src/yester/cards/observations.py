@@ -8,26 +8,34 @@ a fact, too, so that whoever meets it again finds what ended it by its text.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import UTC
 
 from yester.agents.values import digest
+from yester.cards import titles
 from yester.cards.drafts import (
     MOST_FILES,
     NEAR,
     TAKEN_BACK,
+    WARNING,
     Draft,
     Fact,
     Gate,
     Looked,
-    Taken,
     choose_facts,
-    filled_sections,
+    list_concepts,
     statement_worth,
 )
-from yester.cards.outcomes import edited_files
+from yester.cards.outcomes import (
+    Outcome,
+    describe_outcomes,
+    edited_files,
+    error_title,
+    quote_command,
+)
 from yester.cards.statements import (
     TITLE,
+    Statement,
     as_title,
     cut_clause,
     drop_fixed,
@@ -35,32 +43,19 @@ from yester.cards.statements import (
     find_cues,
     is_boilerplate,
     is_fragment,
-    is_reason,
+    shorten_title,
     split_statements,
 )
 from yester.cards.status import Committed
-from yester.cards.titles import (
-    commit_title,
-    commit_type,
-    find_type,
-    heading_title,
-    is_housekeeping,
-    list_concepts,
-    names_fault,
-    plan_title,
-    request_title,
-    says_fixed,
-    title_words,
-    word_overlap,
-)
-from yester.cards.tools import CHECKS, file_names, list_names
-from yester.cards.trouble import describe_outcome, observe_checks, observe_trouble
-from yester.cards.turns import View
+from yester.cards.titles import request_title, title_words, word_overlap
+from yester.cards.tools import Error, file_names, list_names
+from yester.cards.turns import Step, View
+from yester.clock import format_day
 from yester.memories.utterances import find_kind
 from yester.model import Item, replace
 from yester.tables import load_pattern
 
-_SUBTITLE, _BODY = 140, 480  # characters
+_SUBTITLE, _BODY, _COMMAND_CHARS = 140, 480, 100
 _STEPS_PER_DRAFT = 16  # beyond the first two, one observation for so many uses of tools
 _MOST_DRAFTS = 6
 _SHORTEST = 20  # characters of a title that was said
@@ -80,16 +75,17 @@ def observe_turn(looked: Looked, gate: Gate) -> list[Draft]:
     least one where files were changed, something was committed or a check failed. Give the facts of
     those that are stored to `gate.keep` before the next turn."""
     turn = looked.turn
-    drafts = _decisions(looked, gate)
+    drafts = list(_decisions(looked, gate))
     for draft in drafts:
         gate.tell(draft.facts)  # what is said as a decision is not said again as a fact of the work
-    if looked.commits or turn.edited:
-        work = _committed_work(looked, gate) if looked.commits else [_loose_work(looked, gate)]
-        drafts += _mark_attempts(looked, work)
+    if looked.commits:
+        drafts += _committed_work(looked, gate)
+    elif turn.edited:
+        drafts.append(_loose_work(looked, gate))
     else:
         drafts += _answer(looked, gate)
-    drafts += observe_trouble(looked, gate)
-    drafts = drafts or observe_checks(looked)
+    drafts += _trouble(looked, gate)
+    drafts = drafts or list(_checks(looked))
     kept: list[Draft] = []
     for draft in sorted(drafts, key=lambda draft: -draft.worth):
         if draft.title and not any(_same_matter(draft, other) for other in kept):
@@ -104,22 +100,6 @@ def _same_matter(one: Draft, other: Draft) -> bool:
     return alike and not (changed and also and changed != also)
 
 
-def _mark_attempts(looked: Looked, work: Sequence[Draft]) -> list[Draft]:
-    """Work that failed or was taken back says so, and is called what was asked for: what the agent
-    claims of it did not come true. A commit keeps its name."""
-    word, request = looked.status.word, looked.request
-    if word not in TAKEN_BACK:
-        return list(work)
-    wanted = request_title(request) or f"Changed {file_names(looked.turn.edited)}"
-    marked = []
-    for draft in work:
-        own = title_words(draft.title)
-        claimed = draft.slot == "work" and len(own & title_words(request)) < 0.8 * len(own)
-        title = wanted if claimed else draft.title
-        marked.append(replace(draft, title=title, tags=(*draft.tags, word)))
-    return marked
-
-
 # --- decided -------------------------------------------------------------------------------------
 
 _ANSWERS = re.compile(r"\"(?P<question>[^\"\n]{6,400})\"\s*=\s*\"(?P<answer>[^\"\n]{1,300})\"")
@@ -130,50 +110,46 @@ _LONGEST_CHOICE = 1_500  # characters; a longer prompt is pasted
 _LABEL = re.compile(r"\A(?:decision|decided)\s*[:—–-]\s*", re.I)
 
 
-def _decisions(looked: Looked, gate: Gate) -> list[Draft]:
+def _decisions(looked: Looked, gate: Gate) -> Iterator[Draft]:
     """What the user chose, by an answer to a question or in so many words, and what the agent puts
     into words with its reason."""
-    turn, prompt = looked.turn, looked.turn.prompt
-    drafts = []
+    turn, prompt, closing = looked.turn, looked.turn.prompt, looked.turn.closing
     asks = [step.item for step in turn.steps if step.asks and not step.failed]
-    answers = [one for item in asks for one in _find_answers(item) if gate.is_new(one[2].text)]
-    title = cut_clause("; ".join(f"{header}: {answer}" for header, answer, _ in answers), TITLE)
+    answers = [one for item in asks for one in _find_answers(item) if gate.is_new(one[1].text)]
+    title = cut_clause("; ".join(answer for answer, _ in answers), TITLE)
     if len(title) >= 12:
-        facts = tuple(fact for _, _, fact in answers)[:8]
-        drafts.append(_decision("answers", title, asks[-1].epoch, 2.2, facts, looked.request))
-    closing = turn.closing
-    for taken in gate.take(closing) if closing is not None else ():
-        text = taken.statement.text
-        stated = load_pattern("utterances", "stated").search(text)
-        title = as_title(_LABEL.sub("", text))
-        if stated and taken.statement.tells & {"cause", "why", "decision"} and len(title) >= 24:
-            drafts.append(
-                _decision("stated", title, taken.item.epoch, 2.3, (taken.fact,), looked.request)
-            )
+        facts = [fact for _, fact in answers[:8]]
+        yield _decision(looked, "answers", title, asks[-1].epoch, 2.2, facts)
+    for fact in gate.take(closing) if closing is not None else ():
+        stated = load_pattern("utterances", "stated").search(fact.text)
+        title = as_title(_LABEL.sub("", fact.text))
+        if closing and stated and fact.tells & {"cause", "why", "decision"} and len(title) >= 24:
+            yield _decision(looked, "stated", title, closing.epoch, 2.3, [fact])
             break
     # A longer prompt, or a plan, is pasted: somebody else's words.
-    own = prompt is not None and len(prompt.body) <= _LONGEST_CHOICE
-    if prompt is not None and own and not plan_title(prompt.body):
-        typed = [one for one in find_kind(prompt.body, "decision") if gate.lets(one.text, prompt)]
-        for number, one in enumerate(typed[:_MOST_TYPED]):
-            rest = one.text[len(one.label) :]
-            title = request_title(rest) or as_title(rest)
-            slot = f"chosen:{number + 1}" if number else "chosen"
-            facts = (Fact(one.text, prompt.id),)
-            drafts.append(_decision(slot, title, prompt.epoch, 2.6, facts))
-    return [replace(draft, files_modified=turn.edited[:MOST_FILES]) for draft in drafts]
+    if prompt is None or len(prompt.body) > _LONGEST_CHOICE or titles.plan_title(prompt.body):
+        return
+    typed = [one for one in find_kind(prompt.body, "decision") if gate.lets(one.text, prompt)]
+    for number, one in enumerate(typed[:_MOST_TYPED]):
+        rest = one.text[len(one.label) :]
+        slot = f"chosen:{number + 1}" if number else "chosen"
+        facts = [Fact(Statement(one.text), prompt.id)]
+        title = request_title(rest) or as_title(rest)
+        yield replace(_decision(looked, slot, title, prompt.epoch, 2.6, facts), subtitle="")
 
 
 def _decision(
-    slot: str, title: str, epoch: int, worth: float, facts: tuple[Fact, ...], request: str = ""
+    looked: Looked, slot: str, title: str, epoch: int, worth: float, facts: Sequence[Fact]
 ) -> Draft:
-    concepts = list_concepts("decision", [find_cues(fact.text) for fact in facts], False)
-    about = cut_clause(request, _SUBTITLE)
-    return Draft(slot, "decision", title, epoch, worth, about, facts=facts, concepts=concepts)
+    return Draft(
+        slot, "decision", title, epoch, worth, cut_clause(looked.request, _SUBTITLE),
+        facts=tuple(facts), concepts=list_concepts("decision", facts, False),
+        files_modified=looked.turn.edited[:MOST_FILES],
+    )  # fmt: skip
 
 
-def _find_answers(item: Item) -> Iterator[tuple[str, str, Fact]]:
-    """What it is about, the answer, and the text that says so."""
+def _find_answers(item: Item) -> Iterator[tuple[str, Fact]]:
+    """What it is about with the answer, and the text that says so."""
     given, _, output = item.body.partition("\n\n")
     headers = [match["text"] for match in _HEADER.finditer(given)]
     for at, match in enumerate(_ANSWERS.finditer(output)):
@@ -181,76 +157,84 @@ def _find_answers(item: Item) -> Iterator[tuple[str, str, Fact]]:
         passing = load_pattern("utterances", "what now").search(match["question"])
         if not passing and not _UNDECIDED.match(match["answer"]):
             header = headers[at] if at < len(headers) else cut_clause(match["question"], 40)
-            yield header, match["answer"], Fact(match[0], item.id)
+            yield f"{header}: {match['answer']}", Fact(Statement(match[0]), item.id)
 
 
 # --- done ----------------------------------------------------------------------------------------
 
 
 def _loose_work(looked: Looked, gate: Gate) -> Draft:
-    """Work that was not committed, as far as is known."""
+    """Work that was not committed, as far as is known. Work that failed or was taken back is called
+    what was asked for: what the agent claims of it did not come true."""
     said = _told_of_work(looked, gate)
     title, source = _work_title(looked, said, gate)
-    return _work(looked, "work", title, choose_facts(_without_title(said, title, source)), gate)
+    # Without the statement that the title says in full already.
+    rest = [one for one in said if one.text != source or len(one.text) > len(title) + 24]
+    draft = _work(looked, "work", title, choose_facts(rest), gate)
+    own = title_words(title)
+    claimed = len(own & title_words(looked.request)) < 0.8 * len(own)
+    if claimed and looked.status.word in TAKEN_BACK:
+        wanted = request_title(looked.request) or f"Changed {file_names(looked.turn.edited)}"
+        return replace(draft, title=wanted)
+    return draft
 
 
-def _committed_work(looked: Looked, gate: Gate) -> list[Draft]:
-    """One observation per commit; what the agent told goes to the one it fits best."""
-    commits = looked.commits
-    telling = [one for one in commits if not is_housekeeping(one.commit.subject)]
-    telling = telling or list(commits)[-1:]
-    shares: list[list[Taken]] = [[] for _ in telling]
+def _committed_work(looked: Looked, gate: Gate) -> Iterator[Draft]:
+    """One observation per commit; what the agent told goes to the one it fits best. The one with
+    the most to tell is what the turn is about."""
+    telling = [one for one in looked.commits if not titles.is_housekeeping(one.commit.subject)]
+    telling = telling or list(looked.commits)[-1:]
     about = [_commit_words(one) for one in telling]
-    for taken in _told_of_work(looked, gate):
-        said = title_words(taken.statement.text)
-        best = max(range(len(telling)), key=lambda at: (len(said & about[at]), -at))
-        shares[best].append(taken)
+    shares: list[list[Fact]] = [[] for _ in telling]
+    for fact in _told_of_work(looked, gate):
+        said = title_words(fact.text)
+        best = max(range(len(telling)), key=lambda at: len(said & about[at]))
+        shares[best].append(fact)
     main = max(range(len(telling)), key=lambda at: (len(shares[at]), len(telling[at].edits)))
-    drafts = []
     for at, one in enumerate(telling):
-        title = commit_title(one.commit.subject)
-        facts = choose_facts([*_message_facts(one, gate), *_without_title(shares[at], title, "")])
+        facts = choose_facts([*_message_facts(one, gate), *shares[at]])
         slot = f"commit:{digest(one.step.item.ref, one.commit.subject)}"
-        draft = _work(looked, slot, title, facts, gate, one, main=at == main)
-        drafts.append(draft)
-    return drafts
+        yield _work(looked, slot, as_title(one.commit.subject), facts, gate, one, at == main)
 
 
 def _work(
     looked: Looked,
     slot: str,
     title: str,
-    facts: Sequence[Taken],
+    facts: tuple[Fact, ...],
     gate: Gate,
     commit: Committed | None = None,
     main: bool = True,
 ) -> Draft:
     """A piece of work; `main` is what the turn is about, of several."""
-    turn, request = looked.turn, looked.request
-    type_ = _work_type(looked, title, request if main else "", commit, facts)
-    committed = f"committed as {commit.commit.hash}" if commit and commit.commit.hash else ""
-    outcome = "\n".join(filter(None, (describe_outcome(looked) if main else "", committed)))
-    steps = commit.edits if commit else turn.steps
-    changed = list_names(step.item.body for step in steps if step.edited)
-    epoch = commit.step.item.epoch if commit else turn.ended
+    turn, word = looked.turn, looked.status.word
+    type_ = _work_type(looked, title, looked.request if main else "", commit, facts)
+    outcome = [describe_outcomes(turn, looked.outcomes)] if main else []
+    steps, files, epoch, worth = turn.steps, turn.edited, turn.ended, 2.5
+    if commit is not None:
+        steps, files = commit.edits, edited_files(commit.edits)
+        own = commit.step.item.epoch
+        epoch = max(epoch, own) if main else own
+        worth = 1.0 if titles.is_housekeeping(commit.commit.subject) else 3.0
+        outcome += [f"committed as {commit.commit.hash}"] if commit.commit.hash else []
     return Draft(
-        slot, type_, title, max(turn.ended, epoch) if main else epoch,
-        1.0 if commit and is_housekeeping(commit.commit.subject) else 3.0 if commit else 2.5,
-        subtitle=_subtitle(title, looked),
+        slot, type_, title, epoch, worth, _subtitle(title, looked),
         body=_narrative(turn, facts, title, gate) if main else "",
-        facts=tuple(one.fact for one in facts),
-        concepts=list_concepts(type_, [one.statement.tells for one in facts], True),
-        files_read=turn.looked_at[:MOST_FILES] if main else (),
-        files_modified=(edited_files(steps) if commit else turn.edited)[:MOST_FILES],
-        sections=filled_sections({"changed": changed, "outcome": outcome}),
+        facts=facts, concepts=list_concepts(type_, facts, True),
+        files_read=turn.looked_at[:MOST_FILES] if main else (), files_modified=files[:MOST_FILES],
+        tags=(word,) if word in TAKEN_BACK else (),
+        sections={
+            "changed": list_names(step.item.body for step in steps if step.edited),
+            "outcome": "\n".join(filter(None, outcome)),
+        },
     )  # fmt: skip
 
 
-def _told_of_work(looked: Looked, gate: Gate) -> list[Taken]:
+def _told_of_work(looked: Looked, gate: Gate) -> list[Fact]:
     """What the agent told of its work: all at the end, and where it was committed later; before
     that only causes and traps, and what explains a failure. A plan says itself why it was made."""
     turn = looked.turn
-    found: list[Taken] = []
+    found: list[Fact] = []
     closing = turn.closing or (turn.said[-1] if turn.said else None)
     failed = _after_failures(turn)
     for item in turn.said:
@@ -262,7 +246,7 @@ def _told_of_work(looked: Looked, gate: Gate) -> list[Taken]:
             found += gate.findings(item, 1.8)
     if not found and closing is not None:
         found = gate.take(closing, echoes=True)  # a fix that was recalled and is used here as well
-    if turn.prompt is not None and plan_title(turn.prompt.body):
+    if turn.prompt is not None and titles.plan_title(turn.prompt.body):
         reasons = [
             replace(one, worth=one.worth + 1.5)
             for one in gate.take(turn.prompt, least=-2.0)
@@ -282,7 +266,7 @@ def _after_failures(turn: View) -> set[int]:
     at, failed = 0, False
     for item in turn.said:
         while at < len(steps) and steps[at].item.epoch <= item.epoch:
-            failed = steps[at].failing and steps[at].kind in CHECKS
+            failed = steps[at].failing and steps[at].checks
             at += 1
         if failed:
             found.add(item.id)
@@ -290,63 +274,54 @@ def _after_failures(turn: View) -> set[int]:
     return found
 
 
-def _work_title(looked: Looked, said: Sequence[Taken], gate: Gate) -> tuple[str, str]:
+def _work_title(looked: Looked, said: Sequence[Fact], gate: Gate) -> tuple[str, str]:
     """The title and what it was taken from."""
-    turn = looked.turn
-    if turn.prompt is not None and (plan := plan_title(turn.prompt.body)):
+    turn, closing = looked.turn, looked.turn.closing
+    if turn.prompt is not None and (plan := titles.plan_title(turn.prompt.body)):
         return as_title(plan), "plan"
-    if read := _read_title(turn, gate):
+    if read := _read_title(looked, gate):
         return read
-    closing = turn.closing
-    results = [
-        one
-        for one in said
-        if one.item is closing and "result" in (told := one.statement.tells) and "next" not in told
-    ]
-    lead = [one for one in results if one.statement.lead and one.statement.specific]
-    if found := _first_title(lead):
-        return found
-    if closing is not None and (heading := heading_title(closing)):
-        return heading, "heading"
-    if found := _first_title(results):
-        return found
+    if closing is not None:
+        at_end = [one for one in said if one.source == closing.id]
+        results = [one for one in at_end if "result" in one.tells and "next" not in one.tells]
+        if found := _first_title(_leads(results)):
+            return found
+        if heading := titles.heading_title(closing):
+            return heading, "heading"
+        if found := _first_title(results):
+            return found
     wanted = request_title(looked.request)
     if not wanted or is_fragment(wanted):
         wanted = f"Changed {file_names(turn.edited)}"
     return wanted, ""
 
 
-def _read_title(turn: View, gate: Gate) -> tuple[str, str] | None:
+def _read_title(looked: Looked, gate: Gate) -> tuple[str, str] | None:
     """What the reader model calls the turn, and the statement that holds it. None where it found
     nothing, or where the agent only says again what the session was shown before."""
-    if not turn.read_title or turn.closing is None:
+    title, closing = looked.read_title, looked.turn.closing
+    if not title or closing is None:
         return None
-    low = turn.read_title.lower()
-    holds = (one.text for one in gate.statements(turn.closing) if low in one.text.lower())
+    low = title.lower()
+    holds = (one.text for one in gate.statements(closing) if low in one.text.lower())
     source = next(holds, "")
-    if gate.echoes(source or turn.read_title, turn.closing):
-        return None
-    return turn.read_title, source
+    return None if gate.echoes(source or title, closing) else (title, source)
 
 
-def _first_title(found: Sequence[Taken]) -> tuple[str, str] | None:
+def _leads(found: Sequence[Fact]) -> list[Fact]:
+    """Those that begin a message and name something."""
+    return [one for one in found if one.statement.lead and one.statement.specific]
+
+
+def _first_title(found: Sequence[Fact]) -> tuple[str, str] | None:
     """The first statement that can stand alone: not one that leans on something said before or is
     about the speaker."""
     leans = load_pattern("statements", "leans")
     for one in found:
-        title = as_title(one.statement.text)
+        title = as_title(one.text)
         if len(title) >= 24 and not leans.match(drop_fixed(title)):
-            return title, one.statement.text
+            return title, one.text
     return None
-
-
-def _without_title(found: Sequence[Taken], title: str, source: str) -> list[Taken]:
-    """Without the statement the title says in full already."""
-    return [
-        one
-        for one in found
-        if one.statement.text != source or len(one.statement.text) > len(title) + 24
-    ]
 
 
 def _commit_words(one: Committed) -> set[str]:
@@ -354,33 +329,33 @@ def _commit_words(one: Committed) -> set[str]:
     return title_words(f"{one.commit.subject} {one.commit.body} {names}")
 
 
-def _message_facts(one: Committed, gate: Gate) -> list[Taken]:
+def _message_facts(one: Committed, gate: Gate) -> list[Fact]:
     item = one.step.item
     return [
-        Taken(statement, item, 1.2 + statement_worth(statement))
+        Fact(statement, item.id, 1.2 + statement_worth(statement))
         for statement in split_statements(one.commit.body)
         if not is_boilerplate(statement.text) and gate.lets(statement.text, item)
     ]
 
 
 def _work_type(
-    looked: Looked, title: str, request: str, commit: Committed | None, facts: Sequence[Taken]
+    looked: Looked, title: str, request: str, commit: Committed | None, facts: Sequence[Fact]
 ) -> str:
-    """As the commit or the title says; else as was asked for, or as most of the facts say."""
-    if commit is not None and (said := commit_type(commit.commit.subject)):
+    """As the commit or the title says; else as was asked for, or as the first of the facts."""
+    if commit is not None and (said := titles.commit_type(commit.commit.subject)):
         return said
-    named, closing = find_type(title), looked.turn.closing
+    named, closing = titles.find_type(title), looked.turn.closing
     if named in ("bugfix", "refactor"):
         return named
-    fixes = says_fixed(title) or (closing is not None and says_fixed(closing.body[:200]))
+    fixes = any(map(titles.says_fixed, (title, closing.body[:200] if closing is not None else "")))
     mended = bool(looked.outcomes.ended or looked.outcomes.passed)
-    if fixes and named != "feature":
+    if named != "feature" and (fixes or titles.names_fault(request)):
         return "bugfix"
-    if names_fault(request) and (mended or named != "feature"):
+    if mended and titles.names_fault(request):
         return "bugfix"
-    wanted = find_type(request_title(request)) if named in ("", "change") else ""
-    told = Counter(filter(None, (find_type(one.statement.text) for one in facts)))
-    return wanted or named or max(told, key=lambda type_: told[type_], default="change")
+    wanted = titles.find_type(request_title(request)) if named in ("", "change") else ""
+    told = next(filter(None, (titles.find_type(one.text) for one in facts)), "change")
+    return wanted or named or told
 
 
 def _subtitle(title: str, looked: Looked) -> str:
@@ -392,12 +367,12 @@ def _subtitle(title: str, looked: Looked) -> str:
     return cut_clause(request, _SUBTITLE)
 
 
-def _narrative(turn: View, facts: Sequence[Taken], title: str, gate: Gate) -> str:
+def _narrative(turn: View, facts: Sequence[Fact], title: str, gate: Gate) -> str:
     """What the agent said first at the end, as far as title and facts do not say it."""
     closing = turn.closing
     if closing is None:
         return ""
-    used = {one.statement.text for one in facts}
+    used = {one.text for one in facts}
     kept: list[str] = []
     room = _BODY
     for one in gate.statements(closing):
@@ -415,57 +390,129 @@ def _narrative(turn: View, facts: Sequence[Taken], title: str, gate: Gate) -> st
 # --- found ---------------------------------------------------------------------------------------
 
 
-def _answer(looked: Looked, gate: Gate) -> list[Draft]:
+def _answer(looked: Looked, gate: Gate) -> Iterator[Draft]:
     """What an answer says that was not known; small talk and reports of progress say nothing."""
-    turn, closing = looked.turn, looked.turn.closing
-    if closing is None:
-        return []
-    taken = gate.take(closing)
+    turn = looked.turn
+    title, taken = find_answer(looked, gate)
     facts = choose_facts(taken)
-    value = sum(one.worth for one in facts)
-    causes = any("cause" in one.statement.tells for one in facts)
+    causes = any("cause" in one.tells for one in facts)
     used_tools = any(not step.why_not for step in turn.steps)
-    if not facts or value < ((3.0 if causes else 5.0) if used_tools else 7.0):
-        return []
-    title = find_answer(looked, gate)
-    if not title:
-        return []
-    type_ = "bugfix" if says_fixed(title) else "discovery"  # by a command, say: no file was edited
-    return [
-        Draft(
-            "found", type_, title, turn.ended, 1.8 if causes else 1.5,
-            subtitle=_subtitle(title, looked), body=_narrative(turn, facts, title, gate),
-            facts=tuple(one.fact for one in facts), files_read=turn.looked_at[:MOST_FILES],
-            concepts=list_concepts(type_, [one.statement.tells for one in facts], False),
-        )
-    ]  # fmt: skip
+    least = (3.0 if causes else 5.0) if used_tools else 7.0
+    if title and sum(one.worth for one in facts) >= least:
+        # What is fixed here was fixed by a command: no file was edited.
+        type_ = "bugfix" if titles.says_fixed(title) else "discovery"
+        yield Draft(
+            "found", type_, title, turn.ended, 1.8 if causes else 1.5, _subtitle(title, looked),
+            body=_narrative(turn, facts, title, gate), facts=facts,
+            concepts=list_concepts(type_, facts, False), files_read=turn.looked_at[:MOST_FILES],
+        )  # fmt: skip
 
 
-def find_answer(looked: Looked, gate: Gate) -> str:
-    """The answer in a sentence; else the question, which an answer of many parts has in common. ""
-    where nothing is told that was not known."""
-    turn = looked.turn
-    taken = gate.take(turn.closing) if turn.closing is not None else []
-    title = _answer_title(looked, taken, gate) if taken else ""
-    return title if len(title) >= _SHORTEST else ""
+def find_answer(looked: Looked, gate: Gate) -> tuple[str, list[Fact]]:
+    """The answer in a sentence; else the question, which an answer of many parts has in common; and
+    what the answer tells. "" where nothing is told that was not known."""
+    closing = looked.turn.closing
+    taken = gate.take(closing) if closing is not None else []
+    title = _answer_title(looked, closing, taken, gate) if closing is not None and taken else ""
+    return (title if len(title) >= _SHORTEST else ""), taken
 
 
-def find_reason(looked: Looked, gate: Gate) -> str:
-    """The first cause that an answer names."""
-    taken = gate.take(looked.turn.closing) if looked.turn.closing is not None else []
-    return next((one.statement.text for one in taken if is_reason(one.statement.text)), "")
-
-
-def _answer_title(looked: Looked, taken: Sequence[Taken], gate: Gate) -> str:
-    turn = looked.turn
-    lead = [one for one in taken if one.statement.lead and one.statement.specific]
-    lead.sort(key=lambda one: "cause" not in one.statement.tells)
-    if found := _first_title(lead):
+def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Gate) -> str:
+    if found := _first_title(sorted(_leads(taken), key=lambda one: "cause" not in one.tells)):
         return found[0]
-    if (read := _read_title(turn, gate)) and "guess" not in find_cues(read[1] or read[0]):
+    read = _read_title(looked, gate)
+    if read is not None and "guess" not in find_cues(read[1] or read[0]):
         return read[0]
-    heading = heading_title(turn.closing) if turn.closing is not None else ""
-    if title := heading or request_title(looked.request):
+    if title := titles.heading_title(closing) or request_title(looked.request):
         return title
     found = _first_title(sorted(taken, key=lambda one: -one.worth))
     return found[0] if found else ""
+
+
+# --- trouble -------------------------------------------------------------------------------------
+# The error's own line is the fact, so that whoever meets it again finds this by its text.
+
+
+def _trouble(looked: Looked, gate: Gate) -> Iterator[Draft]:
+    """Errors that took several tries, that stayed, and commands that do not work here."""
+    turn, found = looked.turn, looked.outcomes
+    hard = [one for one in found.ended if one.attempts > 1 and one.failing.kind != "lint"]
+    for one in hard[:2]:
+        title, body = error_title(one.error.text), f"It ended after {one.changes}."
+        draft = _error(turn, "error", title, body, one, gate)
+        files = edited_files(one.edits) or draft.files_modified
+        yield replace(
+            draft, type="bugfix", worth=2.1 if one.attempts > 2 else 1.6, files_modified=files,
+            concepts=("problem-solution", "gotcha"), tags=(WARNING,) if one.tries else (),
+        )  # fmt: skip
+    for one in found.stuck[:1]:
+        title = shorten_title(f"Still failing: {error_title(one.error.text)}")
+        body = "It was still there when the session ended or went on to something else."
+        yield _error(turn, "stuck", title, body, one, gate)
+    yield from map(_substitute, found.instead[:2])
+
+
+def _error(turn: View, slot: str, title: str, body: str, one: Outcome, gate: Gate) -> Draft:
+    return Draft(
+        f"{slot}:{digest(one.error.fingerprint)}", "discovery", title, one.last.item.epoch, 1.7,
+        f"{quote_command(one.failing)} failed {one.attempts} times", body,
+        facts=_error_facts(turn, one, gate), concepts=("gotcha",), tags=(WARNING,),
+        files_modified=edited_files(one.tries), sections={"tried": one.tried},
+    )  # fmt: skip
+
+
+def _error_facts(turn: View, one: Outcome, gate: Gate) -> tuple[Fact, ...]:
+    """The error's own line, and what the agent said of it while it lasted."""
+    since, until = one.failing.item.epoch, one.last.item.epoch
+    during = [item for item in turn.said if since <= item.epoch <= until]
+    said = [fact for item in during for fact in gate.findings(item, 1.6)]
+    return (_error_fact(one.error, one.failing), *choose_facts(said, most=3, room=600))
+
+
+def _error_fact(error: Error, step: Step) -> Fact:
+    return Fact(Statement(error.text), step.item.id)
+
+
+def _substitute(one: Outcome) -> Draft:
+    failed, worked = one.failing.typed, one.last.typed
+    status = one.failing.ran.status
+    return Draft(
+        f"/command:{digest(one.error.fingerprint, one.failing.main)}", "discovery",
+        shorten_title(f"{_first_words(one.failing)} fails: {error_title(one.error.text)}"),
+        one.last.item.epoch, 1.4, subtitle=f"works instead: {cut_clause(worked, _COMMAND_CHARS)}",
+        body=f"`{cut_clause(failed, 200)}` ended with status {status}. "
+        f"`{cut_clause(worked, 200)}` did it.",
+        facts=(_error_fact(one.error, one.failing),), concepts=("gotcha",), tags=(WARNING,),
+        sections={"last met": format_day(one.failing.item.epoch, UTC)},
+    )  # fmt: skip
+
+
+def _checks(looked: Looked) -> Iterator[Draft]:
+    """How a check came out, where nothing else tells of it."""
+    turn, passed, ended = looked.turn, looked.outcomes.passed, looked.outcomes.ended
+    failing = [step for step in turn.steps if step.failing and step.checks]
+    type_, concept = "bugfix", "problem-solution"
+    facts = [_error_fact(one.error, one.failing) for one in ended]
+    if passed:
+        title = f"{quote_command(passed[-1][1])} passes again"
+    elif ended:
+        title = error_title(ended[-1].error.text)
+    elif failing:
+        type_, concept = "discovery", "gotcha"
+        facts = [_error_fact(error, failing[-1]) for error in failing[-1].errors]
+        why = f": {error_title(facts[0].text)}" if facts else ""
+        title = f"{quote_command(failing[-1])} fails{why}"
+    else:
+        return
+    yield Draft(
+        "checked", type_, shorten_title(title), turn.ended, 1.0, facts=tuple(facts[:3]),
+        concepts=(concept,), files_read=turn.looked_at[:MOST_FILES],
+        sections={"outcome": describe_outcomes(turn, looked.outcomes)},
+    )  # fmt: skip
+
+
+def _first_words(step: Step) -> str:
+    """The beginning of what was run, without what was run before it."""
+    parts = re.split(r"&&|\|\||;", step.typed)
+    own = next((part for part in parts if step.main in part), parts[0])
+    return cut_clause(own.strip(), 32)

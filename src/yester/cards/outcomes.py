@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 
-from yester.cards.tools import CHECKS, Error, RunCounts, command_line, command_words, program_name
+from yester.cards.statements import TITLE, cut_clause
+from yester.cards.titles import word_overlap
+from yester.cards.tools import CHECKS, Error, command_words, file_names, program_name
 from yester.cards.turns import Step, View
+from yester.model import replace
 from yester.tables import load_pattern
 
 _OPEN = 12  # errors and failed runs that are waited for at once
@@ -23,161 +27,172 @@ _PATHLIKE = re.compile(r"[/.:]|^Test|^test_")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """An error that stopped, the run that shows it, and what was done in between."""
+class Outcome:
+    """Something that failed, and what came of it."""
 
     error: Error
-    failing: Step
-    passing: Step
-    edits: tuple[Step, ...]
-    commands: tuple[Step, ...]
-    attempts: int  # runs that showed it
-    tries: tuple[Step, ...] = ()  # edits after which it was still there
+    failing: Step  # the first run that showed it
+    last: Step  # the run that shows it no more, that worked instead, or that showed it last
+    edits: tuple[Step, ...] = ()  # after which it was gone
+    commands: tuple[Step, ...] = ()
+    tries: tuple[Step, ...] = ()  # after which it was still there
+    attempts: int = 1
 
+    @property
+    def changes(self) -> str:
+        """After what it was gone."""
+        changed = f"changes to {file_names(edited_files(self.edits))}" if self.edits else ""
+        commands = [quote_command(step, typed=True) for step in self.commands[:2]]
+        return " and ".join(filter(None, (changed, ", ".join(commands))))
 
-@dataclass(frozen=True, slots=True)
-class Stuck:
-    """An error that several changes did not end."""
-
-    error: Error
-    failing: Step
-    tries: tuple[Step, ...]
-    attempts: int
-
-
-@dataclass(frozen=True, slots=True)
-class Instead:
-    """A command that failed, and the like of it that worked right afterwards."""
-
-    error: Error
-    failed: Step
-    worked: Step
-
-
-@dataclass(frozen=True, slots=True)
-class Passed:
-    """Tests that failed and then passed."""
-
-    failing: Step
-    passing: Step
-    before: RunCounts
-    after: RunCounts
-
-
-@dataclass(frozen=True, slots=True)
-class Outcomes:
-    ended: tuple[Ended, ...] = ()
-    stuck: tuple[Stuck, ...] = ()
-    instead: tuple[Instead, ...] = ()
-    passed: tuple[Passed, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A run that showed an error, and what had been tried since the one before."""
-
-    step: Step
-    place: int
-    turn: int
-    tries: tuple[Step, ...] = ()
+    @property
+    def tried(self) -> str:
+        """What did not help: the files that were changed, the commands that were run."""
+        lines = [
+            f"a change to {file_names(step.edited)}"
+            if step.edited
+            else quote_command(step, typed=True)
+            for step in self.tries
+        ]
+        return "Did not help: " + ", ".join(dict.fromkeys(lines)) if lines else ""
 
 
 @dataclass(slots=True)
-class _Open:
-    error: Error
-    seen: list[_Seen]
+class Outcomes:
+    """What came to its end in a turn."""
+
+    ended: list[Outcome] = field(default_factory=list)  # errors that stopped
+    stuck: list[Outcome] = field(default_factory=list)  # errors that several changes did not end
+    instead: list[Outcome] = field(default_factory=list)  # commands that the like of them replaced
+    passed: list[tuple[Step, Step]] = field(default_factory=list)  # tests that failed, then passed
 
 
 def find_outcomes(turns: Sequence[View], back: int) -> list[Outcomes]:
     """For each turn what came to its end in it. What lies more than so many turns back does not
     count, so that looking at the last turns alone gives the same."""
-    steps = [step for turn in turns for step in turn.steps]
-    numbers = [number for number, turn in enumerate(turns) for _ in turn.steps]
-    ended, stuck = _follow_errors(steps, numbers, back)
-    instead = _find_substitutes(steps, numbers, back)
-    passed = _find_passes(steps, numbers, back)
-    made = []
-    for turn in turns:
-        own = {step.item.id for step in turn.steps}
-        made.append(
-            Outcomes(
-                tuple(one for one in ended if one.passing.item.id in own),
-                tuple(one for one in stuck if one.failing.item.id in own),
-                tuple(one for one in instead if one.worked.item.id in own),
-                tuple(one for one in passed if one.passing.item.id in own),
-            )
-        )
-    return made
+    runs = _Runs(
+        [step for turn in turns for step in turn.steps],
+        [number for number, turn in enumerate(turns) for _ in turn.steps],
+        back,
+        [Outcomes() for _ in turns],
+    )
+    runs.follow_errors()
+    runs.find_substitutes()
+    runs.find_passes()
+    return runs.found
 
 
-def _follow_errors(
-    steps: Sequence[Step], turns: Sequence[int], back: int
-) -> tuple[list[Ended], list[Stuck]]:
-    open_: dict[str, _Open] = {}
-    ended: list[Ended] = []
-    stuck: list[Stuck] = []
-    for place, step in enumerate(steps):
-        turn = turns[place]
-        if step.ran is None or step.ran.refused or step.kind not in CHECKS:
-            continue
-        shown = {e.fingerprint: e for e in step.errors} if step.failing else {}
-        for mark, one in list(open_.items()):
-            last = one.seen[-1]
-            if turn - last.turn > back:
-                stuck += _give_up_error(one, back)
-            elif mark in shown or not covers_run(step, last.step, not shown):
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """All steps of a session; each is known by its place among them."""
+
+    steps: Sequence[Step]
+    turns: Sequence[int]  # the number of each step's turn
+    back: int
+    found: list[Outcomes]  # of each turn
+
+    def follow_errors(self) -> None:
+        open_: dict[str, tuple[Error, list[int]]] = {}  # fingerprint → the runs that showed it
+        for place, step in enumerate(self.steps):
+            if not step.checks:
                 continue
+            shown = {e.fingerprint: e for e in step.errors} if step.failing else {}
+            for mark, (error, seen) in list(open_.items()):
+                if self._is_far(seen[-1], place):
+                    self._give_up(error, seen)
+                elif mark in shown or not covers_run(step, self.steps[seen[-1]], not shown):
+                    continue
+                else:
+                    self._end(error, seen, place)
+                del open_[mark]
+            for mark, error in shown.items():
+                # The one that was seen last stands last, however early it was seen first.
+                first, seen = open_.pop(mark, (error, []))
+                open_[mark] = first, [*seen, place]
+                if len(open_) > _OPEN:
+                    self._give_up(*open_.pop(next(iter(open_))))
+        for error, seen in open_.values():
+            self._give_up(error, seen)
+
+    def _is_far(self, place: int, later: int) -> bool:
+        return self.turns[later] - self.turns[place] > self.back
+
+    def _end(self, error: Error, seen: Sequence[int], place: int) -> None:
+        """It ended if anything was done about it, or it was run in another way."""
+        passing, between = self.steps[place], self.steps[seen[-1] + 1 : place]
+        edits = tuple(step for step in between if step.edited)
+        commands = tuple(step for step in between if _installs(step))
+        if not edits and passing.typed != self.steps[seen[-1]].typed:
+            commands += (passing,)
+        if edits or commands:
+            one = replace(self._sum_up(error, seen, place), edits=edits, commands=commands)
+            self.found[self.turns[place]].ended.append(one)
+
+    def _give_up(self, error: Error, seen: Sequence[int]) -> None:
+        """Several changes, and it was still there when it was last looked for."""
+        one = self._sum_up(error, seen, seen[-1])
+        if one.attempts > 1 and any(step.edited for step in one.tries):
+            self.found[self.turns[seen[-1]]].stuck.append(one)
+
+    def _sum_up(self, error: Error, seen: Sequence[int], last: int) -> Outcome:
+        near = [place for place in seen if not self._is_far(place, last)]
+        tries: tuple[Step, ...] = ()
+        attempts = 1
+        for before, after in pairwise(near):
+            between = self.steps[before + 1 : after]
+            tried = tuple(step for step in between if step.edited or _installs(step))
+            tries += tried
+            attempts += bool(tried)
+        return Outcome(error, self.steps[near[0]], self.steps[last], tries=tries, attempts=attempts)
+
+    def find_substitutes(self) -> None:
+        shell = [place for place, step in enumerate(self.steps) if step.ran.command]
+        met: dict[str, int] = {}  # fingerprint → where it was met last
+        for nth, place in enumerate(shell):
+            step = self.steps[place]
+            shown = _not_to_be_used(step)
+            if shown is None:
+                continue
+            others = [
+                (_likeness(step, self.steps[then]), then)
+                for then in shell[nth + 1 : nth + 1 + _FEW_STEPS]
+                if not self._is_far(place, then)
+                and not self.steps[then].failing
+                and not any(between.edited for between in self.steps[place:then])
+            ]
+            best, then = max(others, key=lambda one: one[0], default=(0.0, place))
+            if best < _ALIKE:
+                continue
+            mark = shown.fingerprint
+            if mark not in met or self._is_far(met[mark], then):
+                worked = Outcome(shown, step, self.steps[then])
+                self.found[self.turns[then]].instead.append(worked)
+            met[mark] = place
+
+    def find_passes(self) -> None:
+        open_: list[int] = []  # runs with failures
+        for place, step in enumerate(self.steps):
+            if not step.counted:
+                continue
+            open_ = [one for one in open_ if not self._is_far(one, place)]
+            clean = not step.counted.failed
+            covered = [one for one in open_ if covers_run(step, self.steps[one], clean)]
+            open_ = [one for one in open_ if one not in covered]
+            if not clean:
+                open_ = [*open_[-_OPEN:], place]
             else:
-                ended += _end_error(one, step, steps[last.place + 1 : place], turn - back)
-            del open_[mark]
-        for mark, error in shown.items():
-            # The one that was seen last stands last, however early it was seen first.
-            known = open_.pop(mark, _Open(error, []))
-            open_[mark] = known
-            between = steps[known.seen[-1].place + 1 : place] if known.seen else ()
-            tries = tuple(s for s in between if s.edited or _installs(s))
-            known.seen.append(_Seen(step, place, turn, tries))
-            if len(open_) > _OPEN:
-                stuck += _give_up_error(open_.pop(next(iter(open_))), back)
-    return ended, [
-        *stuck,
-        *(found for one in open_.values() for found in _give_up_error(one, back)),
-    ]
-
-
-def _end_error(one: _Open, passing: Step, between: Sequence[Step], since: int) -> Iterator[Ended]:
-    edits = tuple(s for s in between if s.edited)
-    commands = tuple(s for s in between if _installs(s))
-    last = one.seen[-1].step
-    assert passing.ran is not None
-    assert last.ran is not None
-    if not edits and command_line(passing.ran.command) != command_line(last.ran.command):
-        commands += (passing,)  # it was run in another way
-    if edits or commands:
-        seen = [run for run in one.seen if run.turn >= since]
-        tries = tuple(step for run in seen[1:] for step in run.tries)
-        attempts = 1 + sum(bool(run.tries) for run in seen[1:])
-        yield Ended(one.error, seen[0].step, passing, edits, commands, attempts, tries)
-
-
-def _give_up_error(one: _Open, back: int) -> Iterator[Stuck]:
-    """Several changes, and it was still there when it was last looked for."""
-    last = one.seen[-1]
-    seen = [run for run in one.seen if run.turn >= last.turn - back]
-    tries = tuple(step for run in seen[1:] for step in run.tries)
-    attempts = 1 + sum(bool(run.tries) for run in seen[1:])
-    if attempts > 1 and any(step.edited for step in tries):
-        yield Stuck(one.error, last.step, tries, attempts)
+                passed = self.found[self.turns[place]].passed
+                passed += [(self.steps[one], step) for one in covered]
 
 
 def _installs(step: Step) -> bool:
     """Does it change anything? Looking and checking do not."""
-    return step.ran is not None and step.kind == "install" and not step.failed
+    return step.kind == "install" and not step.failed
 
 
 def covers_run(run: Step, earlier: Step, clean: bool) -> bool:
     """Would this run have shown what the earlier one did?"""
-    if run.ran is None or earlier.ran is None or run.kind != earlier.kind:
+    if run.kind != earlier.kind:
         return False
     now, then = run.main, earlier.main
     if now == then:
@@ -196,33 +211,9 @@ def _named_targets(command: str) -> frozenset[str]:
     return frozenset(word for word in found if _PATHLIKE.search(word) and word[0] != "-")
 
 
-def _find_substitutes(steps: Sequence[Step], turns: Sequence[int], back: int) -> list[Instead]:
-    shell = [(at, step) for at, step in enumerate(steps) if step.ran is not None]
-    found: list[Instead] = []
-    met: dict[str, int] = {}  # fingerprint → the turn in which it was met last
-    for nth, (at, step) in enumerate(shell):
-        shown = _not_to_be_used(step)
-        if shown is None:
-            continue
-        others = [
-            (_likeness(step, other), then, other)
-            for then, other in shell[nth + 1 : nth + 1 + _FEW_STEPS]
-            if turns[then] - turns[at] <= back
-            and not (other.failing or any(between.edited for between in steps[at:then]))
-        ]
-        best, then, other = max(others, key=lambda one: one[0], default=(0.0, at, step))
-        if best < _ALIKE:
-            continue
-        mark = shown.fingerprint
-        if mark not in met or turns[then] - met[mark] > back:
-            found.append(Instead(shown, step, other))
-        met[mark] = turns[at]
-    return found
-
-
 def _not_to_be_used(step: Step) -> Error | None:
     """What a command says that does not work here; None for other failures."""
-    if step.ran is None or not step.ran.failed or step.kind == "look":
+    if not step.ran.failed or step.kind == "look":
         return None
     if " commit" in step.ran.command or not step.errors:
         return None
@@ -237,35 +228,58 @@ def _not_to_be_used(step: Step) -> Error | None:
 
 def _likeness(one: Step, other: Step) -> float:
     """How much of two commands is the same; 0 where it is all, or where one only looks."""
-    assert one.ran is not None
-    assert other.ran is not None
-    if other.kind == "look" or other.ran.refused:
+    if other.kind == "look" or other.ran.refused or one.typed == other.typed:
         return 0.0
-    first, second = command_line(one.ran.command), command_line(other.ran.command)
-    here, there = set(command_words(first)), set(command_words(second))
-    if first == second or not here | there:
-        return 0.0
-    return len(here & there) / len(here | there)
-
-
-def _find_passes(steps: Sequence[Step], turns: Sequence[int], back: int) -> list[Passed]:
-    found: list[Passed] = []
-    open_: list[tuple[Step, RunCounts, int]] = []
-    for place, step in enumerate(steps):
-        now, turn = step.counted, turns[place]
-        if now is None:
-            continue
-        open_ = [one for one in open_ if turn - one[2] <= back]
-        if now.failed:
-            open_ = [one for one in open_ if not covers_run(step, one[0], False)]
-            open_ = [*open_[-_OPEN:], (step, now, turn)]
-            continue
-        for one in list(open_):
-            if covers_run(step, one[0], True) and now.passed:
-                found.append(Passed(one[0], step, one[1], now))
-                open_.remove(one)
-    return found
+    return word_overlap(command_words(one.typed), command_words(other.typed))
 
 
 def edited_files(steps: Iterable[Step]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(file for step in steps for file in step.edited))
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+_LINE, _COMMAND = 160, 100  # characters
+_MOST_RUNS = 4
+_PLACE = re.compile(
+    r"\A(?:[\w./@+\\-]+[:(]\d+(?:[:,]\d+\)?)?:?\s*(?:-\s*)?)+(?:error (?:TS\d+)?:?\s*)?"
+)
+_SAID_SO = re.compile(
+    r"\A(?:(?:error|fatal|ERROR|Error|zsh|bash|sh|\(eval\)):(?:\d+:| line \d+:)?\s*)+"
+)
+_DURATION = re.compile(r"\s*[\[(]\d[\d.]*m?s[\])]\s*\Z")
+
+
+def describe_outcomes(turn: View, found: Outcomes) -> str:
+    """How the checks of a turn came out, a line each: the exit status of every run, tests that
+    failed before they passed, errors and the changes after which they were gone."""
+    lines = list(_run_lines(turn))
+    for failing, passing in found.passed[-2:]:
+        lines.append(f"{quote_command(passing)}: {failing.counted}, then {passing.counted}")
+    for ended in found.ended[:_MOST_RUNS]:
+        lines.append(f"{cut_clause(ended.error.text, _LINE)}: gone after {ended.changes}")
+    return "\n".join(lines)
+
+
+def _run_lines(turn: View) -> Iterator[str]:
+    runs: dict[str, list[str]] = {}
+    for step in turn.steps:
+        if step.checks:
+            hidden = step.failing and not step.ran.status  # by a pipe
+            told = f"0 in a pipe ({step.counted})" if hidden else str(step.ran.status)
+            runs.setdefault(quote_command(step), []).append(told)
+    for command, every in list(runs.items())[-_MOST_RUNS:]:
+        kept = every if len(every) <= _MOST_RUNS else [*every[:2], "…", *every[-2:]]
+        yield f"{command} ended with status {', '.join(kept)}"
+
+
+def error_title(text: str) -> str:
+    """An error without the place it was met at."""
+    bare = _DURATION.sub("", _SAID_SO.sub("", _PLACE.sub("", text)))
+    line = " ".join((bare if len(bare) >= 12 else text).split())
+    return line if len(line) <= TITLE else line[: line.rfind(" ", 20, TITLE)].rstrip(" ,:;(") + "…"
+
+
+def quote_command(step: Step, typed: bool = False) -> str:
+    """The part of it that matters, or all of it as it was `typed`."""
+    return f"`{cut_clause(step.typed if typed else step.main, _COMMAND)}`"

@@ -11,30 +11,27 @@ reader. What this session or another has told already within the hour is folded 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from yester.cards.cards import (
-    Card,
     Distilled,
     add_todo,
+    has_news,
     is_kept_once,
     make_card,
     make_session_card,
-    observation_item,
-    read_card,
-    session_item,
-    turn_item,
     turn_sources,
 )
 from yester.cards.drafts import Draft, Gate, Looked
 from yester.cards.observations import observe_turn
 from yester.cards.outcomes import find_outcomes
 from yester.cards.repeats import (
-    SessionInsights,
+    find_insight,
     find_stored_insight,
     fold_insight,
-    keep_foreign_facts,
+    keep_foreign,
     read_insight,
     unfold_insight,
 )
@@ -46,6 +43,9 @@ from yester.memories.chains import link_decisions
 from yester.memories.typed import keep_rules
 from yester.model import DISTILLED, Entry, Item, PutCounts, Refinement, Session, Waiting, replace
 from yester.store.contract import Store
+
+if TYPE_CHECKING:
+    from yester.text.reader import TitleFinder
 
 _MESSAGES = 12  # taken apart at once
 
@@ -63,15 +63,6 @@ class DistilReport:
     put: PutCounts = field(default_factory=PutCounts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """A turn with a card, and its share of the turn's tokens for each item."""
-
-    turn: View
-    card: Card
-    share: int
-
-
 class _Session:
     """A session while it is distilled: its turns, which of them stay as they are, what came of it
     before (`known`) and which of that is not made anew (`older`)."""
@@ -85,7 +76,7 @@ class _Session:
         since = 0 if types == {"session"} else waiting.since
         self.history = History(store, waiting.session.id, since)
         self.turns: list[View] = []
-        self.looked: list[Looked] = []
+        self.looked: list[Looked] = []  # those that do not stay
         self.stay: frozenset[str] = frozenset()
         self.older: list[Item] = []
         self.made: dict[str, Distilled] = {}
@@ -93,7 +84,7 @@ class _Session:
 
     def read(self, rules: DistilRules) -> Iterator[None]:
         yield from self.history.read(rules)
-        turns = self.history.turns()
+        self.turns = turns = self.history.turns()
         yield
         changes = Changes(turns).follow()
         commits = changes.commits_by_turn(LOOK_BACK)
@@ -107,10 +98,8 @@ class _Session:
             for turn, done in zip(turns, commits, strict=True)
             if turn.started < first or self.noted.get(turn.key) == turn_shape(turn, done)
         )
-        self.turns = yield from _read_titles(turns, commits, self.stay, rules)
-        self.looked = [
-            Looked(*one) for one in zip(self.turns, statuses, commits, outcomes, strict=True)
-        ]
+        found = zip(turns, statuses, commits, outcomes, strict=True)
+        self.looked = [Looked(*one) for one in found if one[0].key not in self.stay]
         self.older = [item for item in self.known if self._is_older(item)]
 
     def _is_older(self, item: Item) -> bool:
@@ -121,87 +110,98 @@ class _Session:
         stays = (t for t in self.turns if t.number == item.prompt_number != 0)
         return any(t.key in self.stay for t in stays) or item.epoch < self.history.first
 
-    def compose(self) -> Iterator[None]:
+    def compose(self, rules: DistilRules) -> Iterator[None]:
         """The items of the turns that do not stay, and the session's card."""
-        own = {item.ref for item in self.known}
-        insights = SessionInsights()
-        told: list[str] = []
-        anew = [turn for turn in self.turns if turn.key not in self.stay]
+        insights: dict[str, Distilled] = {}  # of the session so far
+        anew = [looked.turn for looked in self.looked]
         for item in self.older:
             if item.kind == "observation" and not is_kept_once(item):
                 before = read_insight(self.store, item)
-                bare = unfold_insight(before, anew)
-                insights.add(bare)
-                told += bare.item.facts
-                if bare is not before:
-                    self._add(bare)
+                insights[item.ref] = bare = unfold_insight(before, anew)
+                if bare != before:
+                    self.made[item.ref] = bare
+        told = [fact for one in insights.values() for fact in one.item.facts]
         gate = Gate(shown_texts(self.store, self.session.id, self.session.key), told)
-        telling: list[_Told] = []
+        cards: list[Distilled] = []
         for looked in self.looked:
             turn = looked.turn
-            if turn.key in self.stay:
-                continue
+            named = replace(looked, read_title=_read_title(looked, rules.reader))
+            yield
             yield from _take_apart(turn, gate)
-            drafts = observe_turn(looked, gate)
-            card = make_card(looked, drafts, gate)
+            drafts = observe_turn(named, gate)
+            card = make_card(named, drafts, gate)
             yield
             # A turn's tokens are shared out among all that may be made of it, its own card and the
             # session's among them: none are counted twice.
-            share = turn.tokens // max(len(drafts) + 2 * bool(card), 1)
+            share = turn.tokens // max(len(drafts) + 2 * has_news(card), 1)
             facts: list[str] = []
             for draft in drafts:
-                facts += self._observe(turn, draft, share, insights, own)
+                facts += self._observe(turn, draft, share, insights)
                 yield
             gate.keep(facts)
-            if card:
-                telling.append(_Told(turn, card, share))
-        if telling and (todo := self.history.todo(self.turns)):
-            telling[-1] = replace(telling[-1], card=add_todo(telling[-1].card, todo))
-        self._add_cards(telling)
+            if has_news(card):
+                item = self._own_item(card, f"{self._turn_ref(turn)}:summary", turn.number, share)
+                cards.append(Distilled(item, turn_sources(turn)))
+        if cards and (todo := self.history.todo(self.turns)):
+            cards[-1] = replace(cards[-1], item=add_todo(cards[-1].item, todo))
+        self._add_cards(cards)
 
-    def _add(self, one: Distilled) -> None:
-        self.repeated += one.repeated or one.folded
-        if not one.repeated:
-            self.made[one.item.ref] = one
+    def _turn_ref(self, turn: View) -> str:
+        return f"turn:{self.session.key}:{turn.key}"
+
+    def _own_item(self, item: Item, ref: str, number: int, tokens: int) -> Item:
+        """An item as one of the session's."""
+        session = self.session
+        return replace(
+            item, ref=ref, project=session.project, session=session.key,
+            source=DISTILLED, agent=session.agent, prompt_number=number, discovery_tokens=tokens,
+        )  # fmt: skip
 
     def _observe(
-        self, turn: View, draft: Draft, share: int, insights: SessionInsights, own: Collection[str]
+        self, turn: View, draft: Draft, share: int, insights: dict[str, Distilled]
     ) -> tuple[str, ...]:
         """Its facts, unless another session may take it over."""
-        store = self.store
-        one = observation_item(self.session, turn, draft, share)
-        if is_kept_once(one.item):
-            later = (
-                old.source == DISTILLED and old.epoch > one.item.epoch
-                for old in store.find_by_ref(one.item.ref)
-            )
-            self._add(replace(one, repeated=any(later)))
+        store, known = self.store, {item.ref for item in self.known}
+        ref = f"{self._turn_ref(turn)}:{draft.slot}"
+        if draft.slot.startswith("/"):
+            ref = f"project:{self.session.project}:{draft.slot[1:]}"
+        item = self._own_item(draft.item, ref, turn.number, share)
+        sources = tuple((number, fact.source) for number, fact in enumerate(draft.facts))
+        one = Distilled(item, sources + turn_sources(turn))
+        if is_kept_once(item):
+            old = [old for old in store.find_by_ref(item.ref) if old.source == DISTILLED]
+            if any(other.epoch > item.epoch for other in old):
+                self.repeated += 1
+            else:
+                self.made[item.ref] = one
             return ()
-        earlier = insights.find(one.item)
-        if earlier is None and one.item.ref not in own:
-            other = find_stored_insight(store, one.item, own)
-            earlier = unfold_insight(read_insight(store, other), [turn]) if other else None
-        facts = one.item.facts
-        one = fold_insight(earlier, one) if earlier is not None else one
-        insights.add(one)
-        self._add(one)
-        return facts
+        earlier = find_insight(insights.values(), item)
+        if earlier is None and item.ref not in known:
+            other = find_stored_insight(store, item, known)
+            earlier = unfold_insight(other, [turn]) if other is not None else None
+        if earlier is not None:
+            one = fold_insight(earlier, one)
+            self.repeated += 1
+        insights[one.item.ref] = self.made[one.item.ref] = one
+        return item.facts
 
-    def _add_cards(self, telling: Sequence[_Told]) -> None:
+    def _add_cards(self, cards: Sequence[Distilled]) -> None:
         """Of each turn that has something to tell; and of the session, where there are several."""
-        for one in telling:
-            self._add(turn_item(self.session, one.turn, one.card, one.share))
+        self.made |= {one.item.ref: one for one in cards}
         before = [item for item in self.older if item.kind == "summary" and item.type == "turn"]
-        cards = [*map(read_card, before), *(one.card for one in telling)]
-        if len(cards) < 2:
+        every = sorted(
+            [*(read_insight(self.store, item) for item in before), *cards],
+            key=lambda one: one.item.epoch,
+        )
+        if len(every) < 2:
             return
-        evidence = self.store.evidence([item.id for item in before])
-        sources = [(-1, id_) for item in before for fact, id_ in evidence[item.id] if fact == -1]
-        sources += [source for one in telling for source in turn_sources(one.turn)]
-        numbers = [item.prompt_number for item in before] + [one.turn.number for one in telling]
-        shares = sum(item.discovery_tokens for item in before) + sum(one.share for one in telling)
-        card = make_session_card(sorted(cards, key=lambda card: card.epoch))
-        self._add(session_item(self.session, max(numbers), card, shares, sources))
+        items = [one.item for one in every]
+        number = max(item.prompt_number for item in items)
+        tokens = sum(item.discovery_tokens for item in items)
+        ref = f"session:{self.session.key}:{self.session.project}"
+        item = self._own_item(make_session_card(items), ref, number, tokens)
+        sources = (source for one in every for source in one.sources if source[0] == -1)
+        self.made[item.ref] = Distilled(item, tuple(dict.fromkeys(sources)))
 
     def merge_known(self) -> None:
         """What was there before keeps its id, its place in a chain of decisions, and what others
@@ -215,7 +215,7 @@ class _Session:
             item = replace(one.item, status=had.status, supersedes=had.supersedes, alias=alias)
             one = replace(one, item=item)
             if had.kind == "observation" and not is_kept_once(had):
-                one = keep_foreign_facts(self.store, one, had, looked_at)
+                one = keep_foreign(self.store, one, had, looked_at)
             self.made[ref] = one
 
     def _find_former(self) -> dict[str, Item]:
@@ -257,9 +257,8 @@ class _Session:
         report.put += put
         report.repeated += self.repeated
         report.sessions += not self.history.rest
-        fresh = [turn for turn in self.turns if turn.key not in self.stay]
-        report.turns += len(fresh)
-        report.steps += sum(len(turn.steps) for turn in fresh)
+        report.turns += len(self.looked)
+        report.steps += sum(len(looked.turn.steps) for looked in self.looked)
         own = [one.item for one in self.made.values() if one.item.session == self.session.key]
         observed = sum(item.kind == "observation" for item in own)
         report.observations += observed
@@ -273,7 +272,7 @@ def distil_session(
     what is kept for good; 0: the session's end. With `rules.most` it may wait still afterwards."""
     one = _Session(store, waiting)
     yield from one.read(rules)
-    yield from one.compose()
+    yield from one.compose(rules)
     one.merge_known()
     entries = []
     for each in one.made.values():
@@ -293,25 +292,15 @@ def distil_session(
     one.count(report, put)
 
 
-def _read_titles(
-    turns: Sequence[View],
-    commits: Sequence[Sequence[Committed]],
-    stay: Collection[str],
-    rules: DistilRules,
-) -> Generator[None, None, list[View]]:
-    """The turns with what the reader calls them, one in a step. A turn whose work was committed is
-    named by its commit; one without a closing message was broken off."""
-    named = []
-    for turn, done in zip(turns, commits, strict=True):
-        if rules.reader and not done and turn.key not in stay and turn.closing is not None:
-            request = turn.prompt.body if turn.prompt is not None else ""
-            closing = turn.closing.body
-            title = rules.reader.find_title(request, closing, title_filter(closing))
-            named.append(replace(turn, read_title=title.text) if title.usable else turn)
-            yield
-        else:
-            named.append(turn)
-    return named
+def _read_title(looked: Looked, reader: TitleFinder | None) -> str:
+    """What the reader calls a turn. One whose work was committed is named by its commit; one
+    without a closing message was broken off."""
+    prompt, closing = looked.turn.prompt, looked.turn.closing
+    if reader is None or looked.commits or closing is None:
+        return ""
+    request = prompt.body if prompt is not None else ""
+    title = reader.find_title(request, closing.body, title_filter(closing.body))
+    return title.text if title.usable else ""
 
 
 def _place_in_turn(item: Item) -> tuple[str, int, str]:

@@ -18,16 +18,6 @@ LONGEST = 320  # characters of a statement; a longer one is cut where a clause e
 TITLE = 80  # characters
 _LONGEST_MESSAGE = 30_000  # what stands after so much is no longer looked at
 _SHORTEST = 18
-_LEANS = re.compile(
-    r"(?:but|and|or|your|since|is|are|does|did|should|would|now|to|of|for|with|in|on|by|from)\b",
-    re.I,
-)
-_BREAKS_OFF = re.compile(
-    r"(?:'s|\b(?:being|been|was|were|is|are|will|would|for|to|with|of|by|the|and))\Z", re.I
-)
-_ONLY_WHEN = re.compile(
-    r"(?:\A|: | [—–-] )(?:when|if|once|after|before|while|because)\b[^,]*\Z", re.I
-)
 _SENTENCE, _FEW_WORDS = 8, 4
 _QUOTATION = re.compile(r"^[ \t]*>.*$", re.M)
 # A line that goes on in the next one, which is no point, heading, table or code.
@@ -117,7 +107,8 @@ def is_boilerplate(text: str) -> bool:
 def is_fragment(title: str) -> bool:
     """A title that cannot stand alone: it leans on what was said before it, breaks off, or names a
     thing and nothing about it."""
-    if _BREAKS_OFF.search(title) or _LEANS.match(title) or _ONLY_WHEN.search(title):
+    halves = ("begins in the middle", "breaks off", "only a condition")
+    if any(load_pattern("statements", name).search(title) for name in halves):
         return True
     names = count_words(title) < _FEW_WORDS and not _SPECIFIC.search(title)
     return names and not any(row.pattern.match(title) for row in load_rows("statements", "types"))
@@ -130,6 +121,11 @@ def is_generic_heading(text: str) -> bool:
     generic = load_pattern("statements", "generic word")
     words = [word.strip(":()?!.,") for word in text.split()]
     return sum(not generic.fullmatch(word) for word in words) < 2
+
+
+def same_form(text: str) -> str:
+    """What two texts have in common that say the same in the same words."""
+    return " ".join(text.lower().split())
 
 
 # --- as it is shown ------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ so that looking at the last turns alone gives the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from yester.agents.values import trim_text
@@ -31,34 +31,16 @@ from yester.cards.tools import (
     split_command,
 )
 from yester.cards.turns import Step, View
+from yester.tables import load_pattern
 
 STATUSES = ("reverted", "open", "failed", "done", "changed", "answered", "talk")
 _GIT = re.compile(r"git(?:\s+-[cC] \S+)*\s+(add|checkout|restore|reset|revert|stash)\b\s*(.*)")
 _COMMITS_ALL = re.compile(r"\bcommit\s+(?:-[a-z]*a[a-z]*|--all)\b")
+_NO_NAME = re.compile(r"^-|[*$]")
 _BACK_BY = re.compile(r"HEAD(?:~(\d*)|(\^+))")
+_KEEPS = re.compile(r"git(?: -[cC] \S+)* (?:branch|cherry-pick|switch)\b")
 # Not files: a branch is made or a side is taken.
-_OTHER_CHECKOUT = re.compile(r"(?:^|\s)(?:-b|-B|--orphan|--track|-t|--ours|--theirs|--detach)\b")
-_GO_BACK = re.compile(
-    r"\b(?:go back to|und(?:o|one|id)|revert(?:ed)?|roll(?:ed)? back|give up on|back out"
-    r"|take (?:that|it) back"
-    r"|mach\w* .{0,30}rückgängig)\b|撤销|回退",
-    re.I,
-)
-_TOOK_BACK = re.compile(
-    r"\b(?:i|we)(?:'ve| have)? (?:just )?(?:reverted|undone|undid|rolled back|discarded)"
-    r" (?:your|the|all|those|these|that)\b",
-    re.I,
-)
-_CODE = re.compile(
-    r"\.(?:py|pyi|go|tsx?|jsx?|mjs|cjs|rs|java|kts?|rb|php|c|cc|cpp|cxx|h|hpp|cs|swift|scala|exs?"
-    r"|zig|vue|svelte|lua|dart|css|scss|html)$"
-)
-_INTERPRETER = re.compile(r"(?:\S*/)?(?:python[\d.]*|node|ruby|php|perl|bash|sh|deno|bun)\b")
-_DECIDES = re.compile(
-    r"\b(?:which (?:one|option|approach|way|would|do you|should|of)|did you mean"
-    r"|what would you prefer|how would you like|do you prefer)\b[^?]*\?\W*\Z",
-    re.I,
-)
+_OTHER_CHECKOUT = {"-b", "-B", "--orphan", "--track", "-t", "--ours", "--theirs", "--detach"}
 _ANSWER = 160  # characters of a closing message that says something
 _COMMAND = 60
 _SHORTEST = 8  # characters; less may be exchanged by chance
@@ -92,7 +74,7 @@ class _Edit:
     committed: int = -1
     hash: str = ""
     gone: int = -1
-    by: str = ""
+    by: str = ""  # what took it back
     stashed: bool = False
 
 
@@ -113,15 +95,17 @@ class Changes:
     turns: Sequence[View]
     edits: list[_Edit] = field(default_factory=list)
     commits: list[tuple[int, Step, Commit, list[_Edit]]] = field(default_factory=list)
-    staged: tuple[int, set[str]] | None = None  # the turn, and what it has added to the index
+    reverts: dict[int, str] = field(
+        default_factory=dict
+    )  # turn → the command that took commits back
+    staged: set[str] = field(default_factory=set)  # what the turn has added to the index
 
     def follow(self) -> Changes:
         for at, turn in enumerate(self.turns):
+            self.staged = set()
             for step in turn.steps:
-                if step.edited:
-                    self.add(at, step)
-                if step.ran is not None:
-                    self.run(at, step)
+                self.add(at, step)
+                self.run(at, step)
         return self
 
     def commits_by_turn(self, back: int) -> list[list[Committed]]:
@@ -135,137 +119,107 @@ class Changes:
             found[place].append(Committed(step, commit, steps, self.turns[at]))
         return found
 
-    def live(self) -> list[_Edit]:
-        return [one for one in self.edits if one.gone < 0]
-
     def add(self, turn: int, step: Step) -> None:
         for file in step.edited:
-            undone = next((one for one in self.live() if _inverts(one, file, step)), None)
+            live = (one for one in self.edits if one.gone < 0)
+            undone = next((one for one in live if _inverts(one, file, step)), None)
             if undone is not None:
                 undone.gone, undone.by = turn, "edited back"
                 if undone.turn == turn:
                     continue
             for one in self.edits:
-                if one.gone >= 0 and one.file == file and one.step.item.body == step.item.body:
-                    one.gone, one.by, one.stashed = -1, "", False  # done once more
+                if one.file == file and one.step.item.body == step.item.body:
+                    one.gone = -1  # done once more
             # What a later turn puts back is a change of that turn, with a status of its own.
             self.edits.append(_Edit(turn, file, step))
 
     def run(self, turn: int, step: Step) -> None:
-        assert step.ran is not None
         if step.ran.refused:
             return
         parts = split_command(step.ran.command)
         if step.ran.failed:  # what was put away first stays away: it was not brought back
             parts = parts[:1] if len(parts) > 1 and parts[0].startswith("git stash") else []
-        kept = any(
-            re.match(r"git(?: -[cC] \S+)* (?:branch|cherry-pick|switch)\b", p) for p in parts
-        )
+        kept = any(_KEEPS.match(part) for part in parts)
         for part in parts:
             found = _GIT.match(part)
-            if found is None:
+            if found is None or (found[1] == "reset" and kept):
                 continue
-            name, rest = found[1], found[2]
-            if name == "add":
-                self._stage(turn, rest)
-            elif name == "stash":
-                self._stash(turn, rest, part)
-            elif not (name == "reset" and kept):
-                for one in self._taken_back(name, rest):
-                    one.gone, one.by = turn, f"`{cut_clause(part, _COMMAND)}`"
+            words = [word.strip("'\"") for word in found[2].split()]
+            if found[1] == "add":
+                self.staged.update(words)
+            elif found[1] == "stash" and {"pop", "apply"} & set(words):
+                for one in self.edits:
+                    one.gone = -1 if one.stashed else one.gone
+            else:
+                by = f"`{cut_clause(part, _COMMAND)}`"
+                for one in self._taken_back(found[1], words):
+                    one.gone, one.by, one.stashed = turn, by, found[1] == "stash"
+                if found[1] == "revert":
+                    self.reverts.setdefault(turn, by)
         for commit in step.commits:
-            open_ = [one for one in self.live() if one.committed < 0]
-            held = [one for one in open_ if self._holds(turn, one)]
-            if _COMMITS_ALL.search(step.ran.command):
-                held = open_
-            # Names that mean no file we know say nothing but that it is this turn's work.
-            held = held or [one for one in open_ if one.turn == turn] or open_
-            for one in held:
-                one.committed, one.hash = turn, commit.hash
-            self.commits.append((turn, step, commit, held))
-            self.staged = None
+            self._commit(turn, step, commit)
 
-    def _stage(self, turn: int, rest: str) -> None:
-        paths = {word.strip("'\"") for word in rest.split()}
-        if self.staged is None or self.staged[0] != turn:
-            self.staged = (turn, set())
-        self.staged[1].update(paths)
+    def _commit(self, turn: int, step: Step, commit: Commit) -> None:
+        """What was added by name in this turn is in it, and nothing else; where nothing was, or not
+        by name, everything is. Names that mean no file we know say only that it is this turn's."""
+        open_ = self._uncommitted()
+        by_name = self.staged and not any(_NO_NAME.search(path) for path in self.staged)
+        held = [one for one in open_ if any(_names(path, one.file) for path in self.staged)]
+        if not by_name or _COMMITS_ALL.search(step.ran.command):
+            held = open_
+        held = held or [one for one in open_ if one.turn == turn] or open_
+        for one in held:
+            one.committed, one.hash = turn, commit.hash
+        self.commits.append((turn, step, commit, held))
+        self.staged = set()
 
-    def _holds(self, turn: int, one: _Edit) -> bool:
-        """Is an edit in what is committed now? What was added by name in this turn is, and nothing
-        else; where nothing was, or not by name, everything is."""
-        if self.staged is None or self.staged[0] != turn:
-            return True
-        return any(
-            path.startswith("-") or "*" in path or "$" in path or _names(path, one.file)
-            for path in self.staged[1]
-        )
+    def _uncommitted(self) -> list[_Edit]:
+        return [one for one in self.edits if one.gone < 0 and one.committed < 0]
 
-    def _taken_back(self, name: str, rest: str) -> Iterator[_Edit]:
-        words = rest.split()
-        live = self.live()
+    def _taken_back(self, name: str, words: Sequence[str]) -> list[_Edit]:
+        """What a command of git takes back."""
+        named = [word for word in words if not word.startswith("-")]
+        options = set(words) - set(named)
         if name == "revert":
-            named = [word for word in words if not word.startswith("-")]
-            for number, (*_, held) in enumerate(reversed(self.commits)):
-                last = number == 0 and "HEAD" in named
-                yield from (
-                    one
-                    for one in held
-                    if last or (one.hash and any(word.startswith(one.hash) for word in named))
-                )
-            return
+            hashes = [commit.hash for *_, commit, _ in self.commits]
+            last = len(hashes) - 1 if "HEAD" in named else -1
+            return [
+                one
+                for at, hash_ in enumerate(hashes)
+                if at == last or (hash_ and any(word.startswith(hash_) for word in named))
+                for one in self.commits[at][-1]
+            ]
         if name == "reset":
-            if "--hard" not in words:
-                return
-            yield from (one for one in live if one.committed < 0)
-            if back := _BACK_BY.search(rest):
-                number = int(back[1] or 1) if back[2] is None else len(back[2])
-                for *_, held in self.commits[-number:]:
-                    yield from held
-            return
-        if name == "checkout" and _OTHER_CHECKOUT.search(rest):
-            return
-        if name == "restore" and "--staged" in words and not {"--worktree", "-W"} & set(words):
-            return
-        paths = [word.strip("'\"") for word in words if not word.startswith("-")]
-        for one in live:
-            if one.committed < 0 and any(_names(path, one.file) for path in paths):
-                yield one
-
-    def _stash(self, turn: int, rest: str, part: str) -> None:
-        verb = next((word for word in rest.split() if not word.startswith("-")), "push")
-        if verb in ("pop", "apply"):
-            for one in self.edits:
-                if one.stashed:
-                    one.gone, one.by, one.stashed = -1, "", False
-        elif verb in ("push", "save"):
-            for one in self.live():
-                if one.committed < 0:
-                    one.gone, one.by, one.stashed = turn, f"`{cut_clause(part, _COMMAND)}`", True
+            if "--hard" not in options:
+                return []
+            back = _BACK_BY.search(" ".join(named))
+            number = (len(back[2]) if back[2] else int(back[1] or 1)) if back else 0
+            held = [one for commit in self.commits[::-1][:number] for one in commit[-1]]
+            return [*self._uncommitted(), *held]
+        if name == "stash":
+            return self._uncommitted() if (named or ["push"])[0] in ("push", "save") else []
+        only_staged = "--staged" in options and not options & {"--worktree", "-W"}
+        if options & _OTHER_CHECKOUT or only_staged:
+            return []
+        return [one for one in self._uncommitted() if any(_names(path, one.file) for path in named)]
 
 
 def _names(path: str, file: str) -> bool:
-    """Does a path on the command line mean this file, or a folder above it?"""
+    """Does a path on the command line mean this file, a folder above it, or everything?"""
     if path in (".", "*", ":/"):
         return True
-    path = path.removeprefix("./").rstrip("/")
-    inside = f"/{file}/"
-    return "/" in inside.strip("/") + "/" and f"/{path}/" in inside
+    return f"/{path.removeprefix('./').rstrip('/')}/" in f"/{file}/"
 
 
 def _inverts(one: _Edit, file: str, step: Step) -> bool:
-    """Does an edit put back what another one has replaced?"""
-    if one.file != file or one.step is step:
-        return False
+    """Does an edit put back what another one has replaced? Of one that was stored without
+    structure, or cut, nobody knows."""
     calls = (one.step.item.call, step.item.call)
-    if all(call is not None and not call.cut for call in calls):
-        former, now = (_replacements(each) for each in (one.step, step))
-        long = sum(len(old) + len(new) for old, new in now) > _SHORTEST
-        return long and former != now and sorted((new, old) for old, new in former) == now
-    # Stored without structure, or cut: path, former text, new text. One is the other with its
-    # halves exchanged.
-    first, second = _halves(one.step), _halves(step)
-    return len(first) == len(second) > _SHORTEST and first != second and second in first * 2
+    if one.file != file or one.step is step or any(call is None or call.cut for call in calls):
+        return False
+    former, now = (_replacements(each) for each in (one.step, step))
+    long = sum(len(old) + len(new) for old, new in now) > _SHORTEST
+    return long and former != now and sorted((new, old) for old, new in former) == now
 
 
 def _replacements(step: Step) -> list[tuple[str, str]]:
@@ -273,30 +227,29 @@ def _replacements(step: Step) -> list[tuple[str, str]]:
     return sorted((trim_text(old), trim_text(new)) for old, new in replaced_texts(step.item))
 
 
-def _halves(step: Step) -> str:
-    return step.item.body.partition("\n")[2] + "\n"
-
-
 def judge_turns(changes: Changes, back: int) -> list[Status]:
     """The status of each turn."""
     own: dict[int, list[_Edit]] = {}
     for one in changes.edits:
         own.setdefault(one.turn, []).append(one)
-    turns = changes.turns
-    return [_judge(turns, at, own.get(at, []), back) for at in range(len(turns))]
+    turns, reverts = changes.turns, changes.reverts
+    return [
+        _judge(turns, at, own.get(at, []), reverts.get(at, ""), back) for at in range(len(turns))
+    ]
 
 
-def _judge(turns: Sequence[View], at: int, edits: Sequence[_Edit], back: int) -> Status:
+def _judge(
+    turns: Sequence[View], at: int, edits: Sequence[_Edit], reverts: str, back: int
+) -> Status:
     turn, until = turns[at], at + back
     left = [one for one in edits if not at <= one.gone <= until]
     if turn.edited and not left:
         return Status("reverted", edits[-1].by if edits else "edited back")
-    if left and (later := _given_up(turns, at, left, back) or _user_took_back(turns, at)):
+    if left and (later := _given_up(turns, at, left, back)):
         return Status("reverted", later)
     committed = [one for one in left if at <= one.committed <= until]
     last = at == len(turns) - 1  # what came after it has gone on from there
-    refused = not last and _ends_refused(turn) and not _goes_on(turns, at, left, back)
-    if (refused or (last and _broken_off(turn))) and len(committed) < len(left):
+    if _broken_off(turns, at, left, back) and len(committed) < len(left):
         return Status("open", "broken off")
     failing, passing = _checks(turn, left)
     if failing is not None and (left or not _commits_after(turn, failing)):
@@ -314,8 +267,8 @@ def _judge(turns: Sequence[View], at: int, edits: Sequence[_Edit], back: int) ->
         return Status("changed", "not verified")
     if step := next((step for step in turn.steps for _ in step.commits), None):
         return Status("done", f"committed {step.commits[-1].hash}".strip())
-    if undoing := _revert_command(turn):
-        return Status("done", "; ".join(filter(None, (f"`{undoing}`", _run_text(passing)))))
+    if reverts:  # a commit of another session, or of an earlier turn
+        return Status("done", "; ".join(filter(None, (reverts, _run_text(passing)))))
     return _said_only(turn, passing, last)
 
 
@@ -325,20 +278,10 @@ def _commits_after(turn: View, run: Step) -> bool:
     return any(step.commits for step in after)
 
 
-def _revert_command(turn: View) -> str:
-    """The command that took a commit of another session back."""
-    for step in turn.steps:
-        if step.ran is not None and not step.ran.failed and not step.ran.refused:
-            for part in split_command(step.ran.command):
-                if (found := _GIT.match(part)) and found[1] == "revert":
-                    return cut_clause(part, _COMMAND)
-    return ""
-
-
 def _said_only(turn: View, passing: Step | None, last: bool) -> Status:
     """Nothing was changed."""
     closing = turn.closing.body.rstrip() if turn.closing is not None else ""
-    if last and _DECIDES.search(closing[-400:]):
+    if last and load_pattern("statements", "asks to decide").search(closing[-400:]):
         return Status("open", "asks the user")
     if passing is not None:
         return Status("answered", _run_text(passing))
@@ -351,41 +294,24 @@ def _given_up(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) 
     """Does the next turn that touches most of its files say that it goes back?"""
     files = {one.file for one in left}
     for later in turns[at + 1 : at + 1 + back]:
-        touched = files & set(later.edited)
-        if not touched:
-            continue
-        typed = later.prompt.body[:300] if later.prompt is not None else ""
-        if 2 * len(touched) >= len(files) and (found := _GO_BACK.search(typed)):
-            return f"“{found[0]}” in the next prompts"
-        return ""
+        if touched := files & set(later.edited):
+            typed = later.prompt.body[:300] if later.prompt is not None else ""
+            found = load_pattern("statements", "go back").search(typed)
+            most = 2 * len(touched) >= len(files)
+            return f"“{found[0]}” in the next prompts" if found and most else ""
     return ""
 
 
-def _user_took_back(turns: Sequence[View], at: int) -> str:
-    """Does the next prompt say that its user has taken the changes back?"""
-    after = turns[at + 1].prompt if at + 1 < len(turns) else None
-    found = _TOOK_BACK.search(after.body[:300]) if after is not None else None
-    return f"“{found[0]}” in the next prompt" if found else ""
-
-
-def _broken_off(turn: View) -> bool:
-    """Was its last deed a change, or refused by the user, and nothing said of it? A check that
-    passed at the end has an end."""
-    deeds = [step for step in turn.steps if not step.item.actor]
-    unsaid = bool(deeds) and turn.closing is None
-    return unsaid and (bool(deeds[-1].edited) or _ends_refused(turn))
-
-
-def _ends_refused(turn: View) -> bool:
-    deeds = [step for step in turn.steps if not step.item.actor]
-    last = deeds[-1].ran if deeds and turn.closing is None else None
-    return last is not None and last.refused
-
-
-def _goes_on(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> bool:
-    """Do the next turns change the same files?"""
+def _broken_off(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> bool:
+    """Was its last deed refused by the user, and no later turn goes on with it; or was it a change
+    at the end of the session? What was said of it is an end, and so is a check that passed."""
+    deeds = [step for step in turns[at].steps if not step.item.actor]
+    if not deeds or turns[at].closing is not None:
+        return False
     files = {one.file for one in left}
-    return any(files & set(later.edited) for later in turns[at + 1 : at + 1 + back])
+    goes_on = any(files & set(later.edited) for later in turns[at + 1 : at + 1 + back])
+    ends = at == len(turns) - 1 and bool(deeds[-1].edited)
+    return ends or (deeds[-1].ran.refused and not goes_on)
 
 
 def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None]:
@@ -418,17 +344,17 @@ def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None
 
 def _refuses_file(step: Step, names: Collection[str]) -> bool:
     """Did an interpreter that was given a changed file fail?"""
-    run = step.ran
-    if run is None or not run.failed or step.kind or not _INTERPRETER.match(step.main):
+    interpreter = load_pattern("tools", "interpreter")
+    if not step.ran.failed or step.kind or not interpreter.match(step.main):
         return False
     missing = any(is_missing_tool(error.text) for error in step.errors)
-    return not missing and any(name in run.command for name in names)
+    return not missing and any(name in step.ran.command for name in names)
 
 
 def _checked_later(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> Step | None:
     """The first run of a test in the next turns, before these files are changed again."""
     files = {one.file for one in left}
-    if not any(_CODE.search(file) for file in files):
+    if not any(load_pattern("tools", "code file").search(file) for file in files):
         return None  # tests do not look at it
     for later in turns[at + 1 : at + 1 + back]:
         for step in later.steps:

@@ -7,7 +7,7 @@ finds, else what the agent says at its end. The request names a turn where nothi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 
 from yester.cards.statements import (
     TITLE,
@@ -22,12 +22,7 @@ from yester.cards.statements import (
 from yester.memories.utterances import find_kind
 from yester.model import Item
 from yester.tables import load_pattern, load_rows
-from yester.text.prose import strip_marks
 
-CONCEPTS = (
-    "how-it-works", "why-it-exists", "what-changed", "problem-solution", "gotcha", "pattern",
-    "trade-off",
-)  # fmt: skip
 _FIXED = re.compile(r"(?:i (?:have )?|i've |we )?fixed\b(?! (?:in|by|with|width|size)\b)", re.I)
 _CONVENTIONAL = re.compile(r"([a-z]+)(?:\([^)]*\))?!?: ")
 _COMMAND = re.compile(r"\A/[\w:.-]+\s+")
@@ -147,22 +142,6 @@ def heading_title(item: Item) -> str:
     return ""
 
 
-def list_concepts(type_: str, cues: Iterable[frozenset[str]], edited: bool) -> tuple[str, ...]:
-    """What an observation is about, in the order of CONCEPTS."""
-    told = [name for one in cues for name in one]
-    reasons = told.count("why") + told.count("cause")
-    about = {
-        "what-changed": edited,
-        "problem-solution": type_ == "bugfix",
-        "how-it-works": type_ == "discovery" and ("how" in told or "cause" in told or not told),
-        "why-it-exists": reasons >= (1 if type_ in ("decision", "feature") else 2),
-        "gotcha": "gotcha" in told or "failed" in told,
-        "pattern": "pattern" in told,
-        "trade-off": "decision" in told or type_ == "decision",
-    }
-    return tuple(name for name in CONCEPTS if about[name])
-
-
 def title_filter(closing: str) -> Callable[[str], bool]:
     """Which titles of the reader are not taken: what cannot stand alone, and what only the request
     says, since a title says the result."""
@@ -181,11 +160,7 @@ def title_words(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)}
 
 
-def word_overlap(one: Collection[str], other: Collection[str]) -> float:
+def word_overlap(one: Iterable[str], other: Iterable[str]) -> float:
     """Share of common words of two titles."""
     first, second = set(one), set(other)
     return len(first & second) / len(first | second) if first | second else 0.0
-
-
-def commit_title(subject: str) -> str:
-    return as_title(strip_marks(subject))

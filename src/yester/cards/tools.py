@@ -1,8 +1,8 @@
 """What a tool was given and what came of it: shell commands, commits, test runs, errors, edits.
 
 The tables are in tables/tools.toml. Uses are stored with their structure (`model.ToolCall`). What
-was stored before schema 15 and whose transcript is gone has none: there, and only here, input and
-output are guessed from the text.
+was stored before schema 15 and whose transcript is gone has none: there, and only here, what a
+shell was given and gave is guessed from the text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from yester.agents.values import decode_json, find_shell_call, text_at
+from yester.agents.values import decode_json, text_at
 from yester.ingest.prepare import SHELLS
 from yester.model import Item
 from yester.tables import load_pattern, load_rows
@@ -22,15 +22,6 @@ CHECKS = frozenset({"test", "lint", "build"})
 # --- a use of a tool -----------------------------------------------------------------------------
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
-# Tools that take names, patterns and addresses, in lower case; none that changes a file.
-_LOOKS = frozenset(
-    {
-        "codebase_search", "file_search", "glob", "google_web_search", "grep", "grep_search",
-        "list", "list_directory", "ls", "read", "read_bash", "read_file", "read_file_v2",
-        "read_many_files", "readfile", "search_file_content", "semanticsearch", "view",
-        "view_image", "web_search", "websearch",
-    }
-)  # fmt: skip
 _OLD_TEXT = ("old_string", "oldString", "old_str")
 _NEW_TEXT = ("new_string", "newString", "new_str")
 _PATCH = ("patchText", "patch", "input")
@@ -41,7 +32,7 @@ def split_call(item: Item) -> tuple[str, str | None]:
     """Input and output of a use of a tool; "" where there was none, None where it is not known or
     cannot be told apart."""
     if item.call is None:
-        return _guess_parts(item.tool.lower(), item.body)
+        return _guess_parts(item.body) if item.tool.lower() in SHELLS else (item.body, None)
     if item.call.result is None:
         return item.body, None
     start, end = item.call.result
@@ -51,32 +42,17 @@ def split_call(item: Item) -> tuple[str, str | None]:
     return given.removesuffix("\n\n"), item.body[start:end]
 
 
-def _guess_parts(tool: str, text: str) -> tuple[str, str | None]:
-    """Input and output were joined by a blank line, and the new text of an edit has blank lines of
-    its own. So only tools whose input is known to have none, and shells, whose documents can be
-    recognised, are taken apart."""
-    if tool in _LOOKS:
-        given, _, output = text.partition("\n\n")
-        return given, output
-    if tool not in SHELLS:
-        return text, None
-    given, output = guess_shell_parts(text)
-    unsure = not output and "\n\n" in text  # a document without its end: long texts are cut
-    return (text, None) if unsure else (given, output)
-
-
-def guess_shell_parts(text: str) -> tuple[str, str]:
-    """Input and output. Documents in the command may hold blank lines of their own."""
-    call = find_shell_call(text)
-    if call.result:
-        _, start, end = call.fields[0]
-        return text[start:end], text[slice(*call.result)].strip("\n")
+def _guess_parts(text: str) -> tuple[str, str | None]:
+    """Input and output of a shell, which were joined by a blank line. Documents in the command may
+    hold blank lines of their own; one without its end was cut, and nothing is certain then."""
     at = text.find("\n\n")
+    if at < 0:
+        return text, ""
     while at >= 0:
         if not _is_unfinished(text[:at]) or text.startswith("Exit code ", at + 2):
             return text[:at], text[at + 2 :]
         at = text.find("\n\n", at + 2)
-    return text, ""
+    return text, None
 
 
 def _is_unfinished(head: str) -> bool:
@@ -200,12 +176,6 @@ def list_names(texts: Iterable[str]) -> str:
 
 _STATUS = re.compile(r"(?:Exit code:?|exited with code:?|<exit_code>) ?(\d{1,3})\b")
 _SEPARATOR = re.compile(r"(&&|\|\||;|\n)")
-_NOT_RUN = re.compile(
-    r"no task\b|missing script|script not found|command not found|no such (?:command|file|task)"
-    r"|unknown (?:command|option|flag)|unrecogni[sz]ed|no module named|cannot find module"
-    r"|cannot load such file",
-    re.I,
-)
 _WORD = re.compile(r"[\w./:@-]+")
 _PLACE = re.compile(r"/|\.\w")
 _CHANGES_FOLDER = re.compile(r"\A(?:cd|pushd|popd|set|export|source|\.)\b")
@@ -215,9 +185,9 @@ _CHANGES_FOLDER = re.compile(r"\A(?:cd|pushd|popd|set|export|source|\.)\b")
 class Ran:
     """A command and what came of it; `status` is None where nobody told."""
 
-    command: str
-    output: str
-    status: int | None
+    command: str = ""
+    output: str = ""
+    status: int | None = None
     refused: bool = False
 
     @property
@@ -225,10 +195,13 @@ class Ran:
         return self.status not in (0, None)
 
 
+NOTHING_RAN = Ran()
+
+
 def read_run(command: str, output: str, failed: bool, status: int | None = None) -> Ran:
     """A command and what came of it. `status` is what the client told; else the output may."""
     if load_pattern("tools", "refused").search(output[:600]):
-        return Ran(command, "", None, refused=True)
+        return Ran(command, refused=True)
     if status is None:
         told = _STATUS.search(output[:300])
         status = int(told[1]) if told else int(failed)
@@ -261,10 +234,10 @@ def _split_parts(command: str) -> list[tuple[str, bool, str]]:
 
 def is_missing_tool(error: str) -> bool:
     """A check that was not there to be run has checked nothing."""
-    return _NOT_RUN.search(error) is not None
+    return load_pattern("tools", "not run").search(error) is not None
 
 
-def judge_check(run: Ran, counts: RunCounts | None, errors: Iterable[Error]) -> bool | None:
+def judge_check(run: Ran, counts: RunCounts, errors: Iterable[Error]) -> bool | None:
     """Has a check passed? None where that is not known: the status may be that of a pipe, or of
     something else in the same command, or nothing was checked."""
     if run.refused or run.status is None:
@@ -394,8 +367,8 @@ _GO_CASE = re.compile(r"^--- (PASS|FAIL): ", re.M)
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    passed: int
-    failed: int
+    passed: int = 0
+    failed: int = 0
     unit: str = ""  # what was counted, where it is not tests
 
     def __bool__(self) -> bool:
@@ -407,8 +380,11 @@ class RunCounts:
         return f"{number} {self.unit} {word}" if self.unit else f"{number} {word}"
 
 
-def count_tests(output: str) -> RunCounts | None:
-    """What a test run counted; several runners in one output are added up."""
+NO_COUNTS = RunCounts()
+
+
+def count_tests(output: str) -> RunCounts:
+    """What a test run counted, if it did; several runners in one output are added up."""
     for row in load_rows("tools", "runners"):
         found = [m.groupdict() for m in row.pattern.finditer(output)]
         if any(any(match.values()) for match in found):
@@ -421,8 +397,6 @@ def count_tests(output: str) -> RunCounts | None:
     good, bad = len(_GO_OK.findall(output)), len(_GO_FAIL.findall(output))
     if cases and (good or bad):
         return RunCounts(max(good, cases.count("PASS")), max(cases.count("FAIL"), bad))
-    if not good and not bad:
-        return None
     return RunCounts(good, bad, "package" if (bad or good) == 1 else "packages")
 
 

@@ -1,7 +1,7 @@
 """A session's stored items as turns: a prompt, what was done about it, and how it ended.
 
 Made of items alone, so what hooks told and what was read from a transcript later give the same. Of
-events only what a session's own switches decided is looked at: which tools it skips, its window.
+events only what a session's own switch decided is looked at: which tools it skips.
 Of what a tool wrote only what it tells is held, so that long sessions need little memory.
 """
 
@@ -14,26 +14,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from yester.agents.values import digest
-from yester.cards.tools import (
-    CHECKS,
-    Commit,
-    Error,
-    Ran,
-    RunCounts,
-    command_kind,
-    count_tests,
-    find_commits,
-    find_errors,
-    judge_check,
-    main_part,
-    read_run,
-    shell_command,
-    split_call,
-)
+from yester.cards import tools
+from yester.cards.tools import CHECKS, NO_COUNTS, NOTHING_RAN, Commit, Error, Ran, RunCounts
 from yester.config import Config
-from yester.ingest.prepare import SHELLS, group_events, no_observation
+from yester.ingest.prepare import SHELLS, no_observation
 from yester.model import DISTILLED, Event, Filters, Item, Paging, Turn, replace
 from yester.store.contract import Store
+from yester.tables import load_pattern
 from yester.text.document import tokens_of_length
 
 if TYPE_CHECKING:
@@ -52,12 +39,6 @@ BRIEF_CHARS = 400
 _ASKS = frozenset({"AskUserQuestion", "ask_user", "request_user_input"})
 _SEARCHES = frozenset({"grep", "glob", "grep_search", "file_search", "codebase_search", "search"})
 _NOT_POPPED = re.compile(r"stash entry is kept|could not restore untracked files")
-# Files that are nobody's work: notes of the client and scratch.
-_SCRATCH = re.compile(
-    r"(?:^|[/\\])(?:tmp|scratchpad|node_modules|Temp)[/\\]|[/\\]\.claude[/\\](?:plans"
-    r"|projects|todos)[/\\]"
-    r"|^/var/folders/|^~$"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,28 +51,32 @@ class Step:
 
     item: Item
     edited: tuple[str, ...] = ()
-    ran: Ran | None = None  # of a shell
+    ran: Ran = NOTHING_RAN
     kind: str = ""  # of the command
     main: str = ""  # the part of it that matters
     errors: tuple[Error, ...] = ()
-    counted: RunCounts | None = None
+    counted: RunCounts = NO_COUNTS
     commits: tuple[Commit, ...] = ()
     passed: bool | None = None  # of a check
     why_not: str = ""
-    window: int = 0
 
     @property
     def failed(self) -> bool:
-        if self.ran is not None:
-            return self.ran.failed
-        return "error" in self.item.tags
+        return self.ran.failed if self.ran.command else "error" in self.item.tags
 
     @property
     def failing(self) -> bool:
         """Did what was run fail? A pipe hides the status; then the counts tell."""
-        if self.ran is None or self.ran.refused:
-            return False
-        return self.ran.failed or (self.counted is not None and self.counted.failed > 0)
+        return not self.ran.refused and (self.ran.failed or self.counted.failed > 0)
+
+    @property
+    def checks(self) -> bool:
+        return not self.ran.refused and self.kind in CHECKS
+
+    @property
+    def typed(self) -> str:
+        """The command as it was typed."""
+        return tools.command_line(self.ran.command)
 
     @property
     def asks(self) -> bool:
@@ -114,7 +99,6 @@ class View:
     started: int
     ended: int
     tokens: int  # of everything in it
-    read_title: str = ""  # what the reader model calls it; "": it was not asked, or finds none
 
     @property
     def ids(self) -> frozenset[int]:
@@ -142,20 +126,11 @@ class View:
         files = (file for step in self.steps if not step.failed for file in step.item.files_read)
         return unite_paths(f for f in own_files(files) if f not in changed)
 
-    @property
-    def batches(self) -> list[list[Step]]:
-        """What is worth an observation, with the uses of one tool that follow each other closely
-        taken together."""
-        by_item = {step.item.id: step for step in self.steps}
-        return [
-            [by_item[event.item] for event in batch]
-            for batch in group_events(map(_as_event, self.steps))
-        ]
-
 
 def own_files(files: Iterable[str]) -> tuple[str, ...]:
     """Without scratch, each once."""
-    return tuple(dict.fromkeys(file for file in files if not _SCRATCH.search(file)))
+    scratch = load_pattern("tools", "scratch file")
+    return tuple(dict.fromkeys(file for file in files if not scratch.search(file)))
 
 
 def unite_paths(files: Iterable[str]) -> tuple[str, ...]:
@@ -175,30 +150,29 @@ def _path_ends(path: str) -> Iterator[str]:
 def group_turns(items: Sequence[tuple[Item, int]], steps: Mapping[int, Step]) -> list[View]:
     """The turns of a session, of its items by time, each with the length of its whole text, and the
     steps among them (`read_step`). Items before the first prompt are a turn of their own."""
-    starts: list[tuple[int, int, Item]] = []  # time, number, prompt
-    for item, _ in items:
-        if item.kind == "prompt" and not item.actor:
-            starts.append((item.epoch, item.prompt_number, item))
+    starts = [item for item, _ in items if is_typed_prompt(item)]
+    times = [prompt.epoch for prompt in starts]
     parts: dict[int, list[tuple[Item, int]]] = {}
-    times = [epoch for epoch, _, _ in starts]
     for item, length in items:
         parts.setdefault(_turn_index(item, starts, times), []).append((item, length))
-    return [
-        _make_view(starts[at][2] if at >= 0 else None, parts[at], steps) for at in sorted(parts)
-    ]
+    return [_make_view(starts[at] if at >= 0 else None, parts[at], steps) for at in sorted(parts)]
 
 
-def _turn_index(item: Item, starts: list[tuple[int, int, Item]], times: list[int]) -> int:
+def is_typed_prompt(item: Item) -> bool:
+    return item.kind == "prompt" and not item.actor
+
+
+def _turn_index(item: Item, starts: Sequence[Item], times: Sequence[int]) -> int:
     """Which turn an item belongs to: that of its number, else the one that was going on. A result
     may come when the next prompt is already typed."""
     at = bisect_right(times, item.epoch) - 1
-    if item.kind == "prompt" and not item.actor:
-        while at >= 0 and starts[at][2] is not item:
+    if is_typed_prompt(item):
+        while at >= 0 and starts[at] is not item:
             at -= 1
         return at
     if item.prompt_number and not item.actor:
         for near in (at, at - 1, at + 1):
-            if 0 <= near < len(starts) and starts[near][1] == item.prompt_number:
+            if 0 <= near < len(starts) and starts[near].prompt_number == item.prompt_number:
                 return near
     return at
 
@@ -224,36 +198,33 @@ def _make_view(
 
 
 def read_step(
-    item: Item, length: int, event: Event | None, skipped: frozenset[str], window: int
+    item: Item, length: int, skipped: frozenset[str], event: Event | None = None
 ) -> Step | None:
     """A use of a tool taken apart; None for anything else.
 
-    `event` is what a hook told of it; `skipped` and `window` are what holds where the session said
-    nothing else.
+    `event` is what a hook told of it; `skipped` is what holds where the session said nothing else.
     """
     if item.role != "tool" or item.kind != "message":
         return None
     failed = "error" in item.tags
     why_not = no_observation(item.tool, length, failed, skipped)
-    if event is not None:
-        window = event.window
-        if event.skipped not in ("", "short"):
-            why_not = event.skipped
+    if event is not None and event.skipped not in ("", "short"):
+        why_not = event.skipped
     edited = () if failed else own_files(item.files_modified)
-    step = Step(item, edited, why_not=why_not, window=window)
+    step = Step(item, edited, why_not=why_not)
     if item.tool.lower() not in SHELLS:
         if edited or step.asks:
             return step
         return replace(step, item=replace(item, body=item.body[:BRIEF_CHARS]))
-    given, output = split_call(item)
+    given, output = tools.split_call(item)
     status = item.call.status if item.call else None
-    one = read_run(shell_command(item), output or "", failed, status)
-    named = command_kind(one.command)
+    one = tools.read_run(tools.shell_command(item), output or "", failed, status)
+    named = tools.command_kind(one.command)
     check = named in CHECKS
-    commits = tuple(find_commits(one))
+    commits = tuple(tools.find_commits(one))
     # A commit's hooks may run the tests.
-    counts = count_tests(one.output) if named == "test" or commits else None
-    errors = tuple(find_errors(one.output)) if one.failed or check else ()
+    counts = tools.count_tests(one.output) if named == "test" or commits else NO_COUNTS
+    errors = tuple(tools.find_errors(one.output)) if one.failed or check else ()
     if "stash" in one.command and _NOT_POPPED.search(output or ""):
         one = replace(one, status=1)
     return replace(
@@ -261,26 +232,11 @@ def read_step(
         item=replace(item, body=given, call=None),
         ran=replace(one, output=""),
         kind=named,
-        main=main_part(one.command),
+        main=tools.main_part(one.command),
         errors=errors,
         counted=counts,
         commits=commits,
-        passed=judge_check(one, counts, errors) if check or (commits and counts) else None,
-    )
-
-
-def _as_event(step: Step) -> Event:
-    item = step.item
-    return Event(
-        str(item.id),
-        "PostToolUse",
-        item.epoch,
-        actor=item.actor,
-        tool=item.tool,
-        failed=step.failed,
-        item=item.id,
-        skipped=step.why_not,
-        window=step.window,
+        passed=tools.judge_check(one, counts, errors) if check or (commits and counts) else None,
     )
 
 
@@ -297,14 +253,12 @@ class DistilRules:
     """What holds where a session did not say otherwise."""
 
     skipped: frozenset[str] = frozenset()
-    window: int = 3_000
     most: int = 0  # new items looked at in one go, to the end of their turn; 0: all there are
     reader: TitleFinder | None = None  # names turns that have no commit; None: rules do
 
     @classmethod
     def of(cls, config: Config, reader: TitleFinder | None = None) -> DistilRules:
-        skipped = frozenset(config.texts("skip_tools"))
-        return cls(skipped, config.number("batch_window_ms"), reader=reader)
+        return cls(frozenset(config.texts("skip_tools")), reader=reader)
 
 
 def distilled_items(store: Store, session: int) -> list[Item]:
@@ -314,16 +268,12 @@ def distilled_items(store: Store, session: int) -> list[Item]:
 
 
 def _earlier_prompt(store: Store, session: int, epoch: int, back: int) -> int:
-    """When the prompt so many before the last one of that time was typed; 0: there is none."""
+    """When the prompt so many before the last one of that time was typed; 0: there is none, or so
+    many of sub-agents lie between that all is read again."""
     filters = Filters(kinds=("prompt",), until=epoch + 1, session_id=session)
-    offset = 0
-    while page := store.select(filters, Paging(_PAGE, offset, statuses=())):
-        typed = [item for item in page if not item.actor]
-        if back < len(typed):
-            return typed[back].epoch
-        back -= len(typed)
-        offset += len(page)
-    return 0
+    prompts = store.select(filters, Paging(_PAGE, statuses=()))
+    typed = [item.epoch for item in prompts if not item.actor]
+    return typed[back] if back < len(typed) else 0
 
 
 class History:
@@ -358,7 +308,7 @@ class History:
                     self.rest = item.epoch
                     return
                 self._new += item.epoch >= self._since
-                step = read_step(item, length, told.get(item.id), rules.skipped, rules.window)
+                step = read_step(item, length, rules.skipped, told.get(item.id))
                 if step is None:
                     if item.type == "todo" and not item.actor:
                         self._todo = item
@@ -377,8 +327,7 @@ class History:
         """Is here a turn to stop before, with enough that is new behind us?"""
         return (
             0 < most <= self._new
-            and item.kind == "prompt"
-            and not item.actor
+            and is_typed_prompt(item)
             and item.epoch > max(self._since, self._items[0][0].epoch)
         )
 
