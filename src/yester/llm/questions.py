@@ -21,7 +21,6 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 import msgspec
 from msgspec import inspect
 
-from yester.cards.titles import CONCEPTS
 from yester.errors import Malformed
 from yester.fence import fence_text
 from yester.ingest.prepare import Shown, is_repeated
@@ -61,6 +60,10 @@ _PLACE = re.compile(r"\$[\w.\[\]]{0,80}")
 Kind = Literal["bugfix", "feature", "refactor", "change", "discovery", "decision"]
 TYPES: tuple[str, ...] = get_args(Kind)
 # Another word is no reason to refuse an answer.
+CONCEPTS = (
+    "how-it-works", "why-it-exists", "what-changed", "problem-solution", "gotcha", "pattern",
+    "trade-off",
+)  # fmt: skip
 _Concept = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(CONCEPTS)})]
 
 
