@@ -355,8 +355,8 @@ def _collect_answer(
             # Not yet waited for, so the number is still its own and its group's.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(0.05)  # longer only if the kernel cannot end it: a dead disk
+            # The kernel may take its time, on a busy machine or a dead disk; the caller does not.
+            threading.Thread(target=process.wait, daemon=True).start()
 
 
 def _read_output(file: int, out: bytearray, until: float) -> bool:

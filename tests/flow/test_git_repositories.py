@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.capturing import until
 from yester import git
 from yester.ingest.transcripts import add_items
 from yester.model import Item
@@ -733,6 +734,18 @@ def test_a_caller_in_a_hurry_is_not_kept_waiting(repo, tmp_path, seconds):
         assert judge_staleness([one], facts) == {}
     # three questions of signals, two of a history, 150 ms each at most
     assert least < min(seconds, 5 * git.MOST_SECONDS) + 0.15
+
+
+@pytest.mark.requirement("OPS-02")
+def test_a_git_that_is_given_up_leaves_no_process_behind(repo, tmp_path):
+    there = git.find_repository(str(repo))
+    assert there is not None
+    path = fake(tmp_path / "bin", "echo $$; sleep 300")
+    out = b""
+    while not out:  # until the machine lets it begin in time
+        out = git.ask_git("changed", there, deadline=soon(), path=path).out
+    with pytest.raises(ProcessLookupError):  # one that has ended is there until it is waited for
+        until(lambda: os.kill(int(out), 0))
 
 
 @pytest.mark.requirement("OPS-02")

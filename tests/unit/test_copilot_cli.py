@@ -195,6 +195,13 @@ def test_a_long_sub_agent_between_a_call_and_its_result_does_not_part_them(log):
     assert one(items(log.path), tool="task").body == "look\n\nseen"
 
 
+def test_the_folder_is_taken_from_the_workspace_file_where_the_log_has_none(log):
+    log.event("session.start", sessionId=SESSION, copilotVersion="0.0.369")
+    log.user("hello")
+    log.path.with_name("workspace.yaml").write_text(f"id: {SESSION}\ncwd: {ROOT}\n", "utf-8")
+    assert one(items(log.path), kind="prompt").project == f"dir:{ROOT}"
+
+
 def test_a_bad_line_is_named_and_the_others_are_read(log):
     log.start()
     with open(log.path, "ab") as file:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.readings import by_identity, loses_nothing_when_stopped, one, reading, resumed
-from yester.agents.base import find_transcripts, stamp_transcript
+from yester.agents.base import find_transcripts
 from yester.agents.cursor import READER, find_slug
 from yester.agents.descriptors import AGENTS
 from yester.config import Config
@@ -338,6 +338,22 @@ def test_failed_calls_todo_lists_and_summaries_are_told_as_such(editor):
     assert now.skipped == {"todo_write call": 1}
 
 
+def test_early_versions_keep_bubbles_and_calls_in_the_conversation(editor):
+    calls = json.dumps({"x2": tool("edit_file", rawArgs='{"target_file": "src/a.py"}')})
+    sent = {"clientStartTime": 98_813.1, "clientRpcSendTime": NOON + 5_000}
+    editor.put(f"composerData:{ID}", {
+        "composerId": ID, "createdAt": NOON, "conversation": [
+            {"bubbleId": "x1", "type": 1, "text": "Change it"},
+            {"bubbleId": "x2", "type": 2, "timingInfo": sent}],
+        "capabilities": [{"type": 15, "data": {"bubbleDataMap": calls}}]})  # fmt: skip
+    prompt, edit = items(editor.path)
+    assert (prompt.body, edit.tool, edit.files_modified) == (
+        "Change it", "edit_file", ("src/a.py",),
+    )  # fmt: skip
+    # The start of a call counts from the editor's own start; only its sending is a moment.
+    assert (prompt.epoch, edit.epoch) == (NOON, NOON + 5_000)
+
+
 def test_a_workspaces_own_list_tells_the_folder_of_earlier_conversations(editor):
     talk(editor)
     editor.composer(workspaceIdentifier=None)
@@ -432,9 +448,9 @@ def test_each_is_found_where_cursor_keeps_it_and_only_its_own_accepted(
 
 def test_the_stamp_changes_with_the_write_ahead_log(editor):
     talk(editor)
-    before = stamp_transcript(editor.path)
+    before = READER.stamp_transcript(editor.path)
     editor.bubble("b9", text="More")
-    assert stamp_transcript(editor.path) != before
+    assert READER.stamp_transcript(editor.path) != before
 
 
 @pytest.fixture(scope="module")
@@ -475,7 +491,7 @@ JSON = st.recursive(
         "role", "message", "content", "type", "text", "toolCallId", "toolName", "args", "input",
         "name", "result", "id", "providerOptions", "cursor", "todos", "status", "timestamp",
         "thinking", "toolFormerData", "rawArgs", "bubbleId", "timingInfo", "clientStartTime",
-        "createdAt", "data", "subagentInfo",
+        "createdAt", "conversation", "capabilities", "data", "bubbleDataMap", "subagentInfo",
         "fullConversationHeadersOnly", "workspaceIdentifier", "uri", "latestConversationSummary",
     ]), inner, max_size=4), max_leaves=12,
 )  # fmt: skip
@@ -495,9 +511,11 @@ def test_any_json_in_any_place_is_read_without_an_error(tmp_path_factory, value,
     list(READER.read_items(reading(path)))
     made = Editor(folder)
     made.put("composerData:a", value)
-    made.bubble("z", composer="b", toolFormerData=value, thinking=value, timingInfo=value)
+    made.put("composerData:b", {"conversation": [value, {"type": 2, "toolFormerData": value}]})
+    made.bubble("z", composer="d", toolFormerData=value, thinking=value, timingInfo=value)
     made.bubble("x", composer="c", toolFormerData={"name": "n", "result": value, "rawArgs": value})
     made.put("bubbleId:c:y", value)
-    made.composer("c", name=value, subagentInfo=value, latestConversationSummary=value)
+    told = {"subagentInfo": value, "latestConversationSummary": value}
+    made.composer("c", name=value, capabilities=value, **told)
     list(READER.read_items(reading(made.path)))
     made.db.close()

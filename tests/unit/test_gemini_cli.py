@@ -214,6 +214,8 @@ def test_the_project_is_the_folder_the_client_noted_or_else_its_name(tmp_path, s
     assert one(items(path), ref="p1").project == f"name:{slug[:8]}"
     (tmp_path / "projects.json").write_text(json.dumps({"projects": {ROOT: "shop"}}), "utf-8")
     assert one(items(path), ref="p1").project == f"dir:{ROOT}"  # its hash is in the head
+    (chats.parent / ".project_root").write_text("/home/sam/moved", "utf-8")
+    assert one(items(path), ref="p1").project == "dir:/home/sam/moved"
 
 
 def test_a_bad_line_is_named_and_the_others_are_read(talk):

@@ -1,4 +1,4 @@
-"""opencode's sessions: two ways of keeping them, a database that is in use, and damage."""
+"""opencode's sessions: three ways of keeping them, a database that is in use, and damage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.readings import by_identity, loses_nothing_when_stopped, one, reading, resumed
-from yester.agents.base import find_transcripts, stamp_transcript
+from yester.agents.base import find_transcripts
 from yester.agents.descriptors import AGENTS
 from yester.agents.opencode import READER
 from yester.config import Config
@@ -341,16 +341,67 @@ def test_version_two_keeps_parts_inside_their_message(database):
     assert {session.key for session in list(now.sessions.values())} == {"ses_1", "ses_v"}
 
 
-def test_databases_are_found_and_only_their_own(tmp_path, database):
+def storage(folder):
+    root = folder / "storage"
+
+    def put(path, value):
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(value))
+        return file
+
+    path = put(
+        "session/prj/ses_1.json", {"id": "ses_1", "directory": "/home/sam/shop", "title": "T"}
+    )
+    put("message/ses_1/msg_1.json", {"id": "msg_1", "role": "user", "time": {"created": NOON}})
+    put("part/msg_1/prt_1.json", {"type": "text", "text": "From a file"})
+    put("message/ses_1/msg_2.json", {"id": "msg_2", "role": "assistant"})
+    put("part/msg_2/prt_2.json", call(input={"command": "ls"}, output="a"))
+    put("todo/ses_1.json", [{"content": "Go on", "status": "in_progress"}])
+    put(
+        "session/prj/ses_2.json",
+        {"id": "ses_2", "parentID": "ses_1", "directory": "/home/sam/shop"},
+    )
+    put("message/ses_2/msg_3.json", {"id": "msg_3", "role": "user"})
+    put("part/msg_3/prt_3.json", {"type": "text", "text": "A task"})
+    return path, put
+
+
+def test_the_files_of_early_versions_are_read_too(tmp_path):
+    path, put = storage(tmp_path)
+    assert READER.is_transcript(path)
+    prompt, ran, todo = items(path)
+    assert (prompt.ref, prompt.body, prompt.epoch) == ("msg_1", "From a file", NOON)
+    assert (ran.body, todo.body) == ("ls\n\na", "[>] Go on")
+    (task,) = items(path.with_name("ses_2.json"))
+    assert (task.role, task.session, task.actor) == ("task", "ses_1", "sub-agent:ses_2")
+    before = READER.stamp_transcript(path)
+    put("part/msg_2/prt_9.json", {"type": "text", "text": "More"})
+    assert READER.stamp_transcript(path) != before
+    (path.parents[2] / "part/msg_1/prt_1.json").write_bytes(b"{half")
+    now = reading(path)
+    assert [item.body for item in READER.read_items(now)] == ["ls\n\na", "More", "[>] Go on"]
+    assert now.skipped["unreadable"] == 1
+
+
+def test_files_are_found_before_the_database_and_only_their_own(tmp_path, database):
     db = database()
     folder = db.path.parent
+    path, _ = storage(folder)
     config = Config(tmp_path, {"opencode_dirs": (str(folder), str(tmp_path / "none"))}, {})
-    assert list(find_transcripts(AGENTS["opencode"], config)) == [db.path]
+    assert list(find_transcripts(AGENTS["opencode"], config)) == [
+        path,
+        path.with_name("ses_2.json"),
+        db.path,
+    ]
     assert READER.is_transcript(db.path)
     other = apsw.Connection(str(tmp_path / "other.db"))
     other.execute("CREATE TABLE session (id)").fetchall()
     other.close()
-    for path in (tmp_path / "other.db", tmp_path / "nothing.db"):
+    note = tmp_path / "a" / "session" / "b" / "c.json"
+    note.parent.mkdir(parents=True)
+    note.write_text('{"id": "another"}')
+    for path in (tmp_path / "other.db", note, tmp_path / "nothing.db"):
         assert not READER.is_transcript(path)
 
 
@@ -358,9 +409,9 @@ def test_a_database_in_use_is_read_and_one_at_rest_is_left_as_it_was(database):
     db = database()
     talk(db)
     assert len(items(db.path)) == 4  # what is only in the write-ahead log is seen
-    before = stamp_transcript(db.path)
+    before = READER.stamp_transcript(db.path)
     db.message("msg_7", "More")
-    assert stamp_transcript(db.path) != before
+    assert READER.stamp_transcript(db.path) != before
     db.db.close()
     alone = {file.name: file.read_bytes() for file in db.path.parent.iterdir()}
     assert set(alone) == {"opencode.db"}
@@ -494,13 +545,25 @@ def test_any_json_in_any_place_is_read_without_an_error(tmp_path_factory, value,
         db.told(f"t{at}", "s", told, {**data, "files": value, "command": value}, at)
     list(READER.read_items(reading(db.path)))
     db.db.close()
+    path, put = storage(db.path.parent)
+    for above in (value, "ses_1", "../ses_1", "\0"):
+        put("session/prj/ses_1.json", {"id": "ses_1", "parentID": above, "directory": value})
+        list(READER.read_items(reading(path)))
+    for name in ("message/ses_1/msg_1", "part/msg_2/prt_2", "todo/ses_1", "session/prj/ses_1"):
+        put(f"{name}.json", value)
+        list(READER.read_items(reading(path)))
 
 
 @given(junk=st.binary(max_size=300))
 def test_any_bytes_are_no_database_or_a_damaged_one(tmp_path_factory, junk):
     folder = tmp_path_factory.mktemp("junk")
-    for head in (b"", b"SQLite format 3\0"):
-        path = folder / "opencode.db"
+    for name, head in (
+        ("opencode.db", b""),
+        ("opencode.db", b"SQLite format 3\0"),
+        ("a.json", b""),
+    ):
+        path = folder / "session" / "p" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(head + junk)
         list(READER.read_items(reading(path)))
         READER.is_transcript(path)

@@ -78,7 +78,7 @@ class Reading(msgspec.Struct):
     @property
     def written(self) -> int:
         """When the transcript was changed last, in milliseconds."""
-        return stamp_transcript(self.path)[1] // 1_000_000
+        return stamp_files(self.path)[1] // 1_000_000
 
     def keeps(self, item: Item) -> bool:
         """Is it to be kept? What is not is counted."""
@@ -113,6 +113,16 @@ class Reading(msgspec.Struct):
         return found
 
 
+def stamp_files(path: Path, *more: Path) -> tuple[int, int]:
+    """(size, mtime in ns) of a file together with those of the others that are there.
+
+    A database's write-ahead log changes before the database.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    stats = [path.stat(), *(one.stat() for one in (log, *more) if one.exists())]
+    return sum(one.st_size for one in stats), max(one.st_mtime_ns for one in stats)
+
+
 class Reader(NamedTuple):
     """What an agent's module knows of its transcripts; kept there as `READER`."""
 
@@ -120,20 +130,12 @@ class Reader(NamedTuple):
     parse_items: Callable[[Reading], Iterator[Item]]  # all that it holds
     # those to be read of what lies in one of the agent's folders
     select_transcripts: Callable[[list[Path]], Iterable[Path]] = list
+    # (size, mtime in ns) of what changes whenever there is something new to read
+    stamp_transcript: Callable[[Path], tuple[int, int]] = stamp_files
 
     def read_items(self, reading: Reading) -> Iterator[Item]:
         """What of a transcript is to be kept."""
         return filter(reading.keeps, self.parse_items(reading))
-
-
-def stamp_transcript(path: Path) -> tuple[int, int]:
-    """(size, mtime in ns) of what changes whenever there is something new to read.
-
-    A database's write-ahead log changes before the database.
-    """
-    log = path.with_name(f"{path.name}-wal")
-    stats = [path.stat(), *([log.stat()] if log.exists() else [])]
-    return sum(one.st_size for one in stats), max(one.st_mtime_ns for one in stats)
 
 
 def load_reader(agent: str) -> Reader:

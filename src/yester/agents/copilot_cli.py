@@ -16,11 +16,13 @@ from typing import Any
 from yester.agents.base import Result, State, strip_client_text
 from yester.agents.sources import Transcript, make_reader
 from yester.agents.values import dict_at, dicts_at, input_fields, nested_text, text_at, value_at
+from yester.files import read_text
 from yester.model import Item, replace
 
 _EXITED = re.compile(
     r"\n?<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?\d{1,10})>\s*\Z"
 )
+_CWD = re.compile(r"^cwd: (.+?)\s*$", re.M)
 _AGENTS_KEPT = 50
 
 Record = Mapping[str, Any]
@@ -49,6 +51,8 @@ class EventLog(Transcript):
         kind, data = record["type"], record["data"]
         if kind in ("session.start", "session.resume"):
             self._begin_session(data)
+        if not self.state.project:
+            self.place_record(None, _read_workspace(self.reading.path))
         self.actor = self._name_actor(record.get("agentId") or data.get("parentToolCallId"))
         self.place_record(record.get("timestamp"))
         if kind.startswith("subagent."):
@@ -129,6 +133,13 @@ class EventLog(Transcript):
         edited = filter(None, (text_at(edit, "path") for edit in dicts_at(data, "fileEdits")))
         result = Result(text, data.get("success") is False, status, self.file_paths(edited))
         yield from self.add_result(data.get("toolCallId"), result)
+
+
+def _read_workspace(path: Path) -> str:
+    """A session's folder, from the file beside its log: early versions wrote it nowhere else."""
+    text = read_text(path.with_name("workspace.yaml")) if path.name == "events.jsonl" else ""
+    match = _CWD.search(text)
+    return match[1] if match else ""
 
 
 READER = make_reader(EventLog)

@@ -14,6 +14,8 @@ The editor's database has a table cursorDiskKV:
     composerData:ID        a conversation: title, folder, and the order of its bubbles
     bubbleId:ID:BUBBLE     a message: text, thinking, or one tool call with its result
 
+Early versions kept the bubbles themselves in the conversation, and the calls beside them.
+
 Cursor replaces a row to change it, which puts it at the end: the last row of a conversation tells
 whether it is new, and up to which row everything has been read. The table beside it, ItemTable,
 holds the user's tokens among other things and is not looked at; a workspace's own one is asked for
@@ -65,7 +67,8 @@ STORE = "store.db"
 TABLE = "cursorDiskKV"
 
 _USER = 1
-_YEAR_2000 = 946_684_800_000  # a start before it counts from the editor's own start
+_STEPS = ("Start", "RpcSend", "Settle", "End")
+_YEAR_2000 = 946_684_800_000  # a time before it counts from the editor's own start
 
 _CHANGED = f"""
 SELECT CAST(id AS BLOB), max(row) FROM (
@@ -331,12 +334,20 @@ class Composer(Conversation):
     def __init__(self, reading: Reading, database: Database, id_: str, since: int) -> None:
         super().__init__(reading, State(session=id_))
         self.id, self.database, self.since = id_, database, since
+        self.calls: dict[str, Any] = {}  # by bubble, where early versions kept them
 
     def read_items(self, folders: Callable[[], Mapping[str, str]]) -> Iterator[Item]:
         key = f"composerData:{self.id}"
         row = self.database.select_value(f"SELECT rowid FROM {TABLE} WHERE key = ?", key) or 0
         data = self._select_object("conversation", key, row) or {}
         self._begin_session(data, folders)
+        for one in dicts_at(data, "capabilities"):
+            self.calls |= input_fields(dict_at(one, "data").get("bubbleDataMap"))
+        if inline := dicts_at(data, "conversation"):
+            for at, bubble in enumerate(inline):
+                ref = text_at(bubble, "bubbleId") or f"{self.id}:{at}"
+                yield from self._read_bubble(ref, bubble, True)
+            return
         listed = dicts_at(data, "fullConversationHeadersOnly")  # in the order they are shown
         speakers = {text_at(one, "bubbleId"): one.get("type") for one in listed}
         rows = self._select_bubbles()
@@ -385,9 +396,10 @@ class Composer(Conversation):
         return {column_text(key)[len(prefix) :]: number for number, key in rows}
 
     def _read_bubble(self, ref: str, bubble: dict[str, Any], new: bool) -> Iterator[Item]:
-        began = parse_time(dict_at(bubble, "timingInfo").get("clientStartTime"))
-        written = parse_time(bubble.get("createdAt")) or (began if began >= _YEAR_2000 else 0)
-        self.epoch = written or self.epoch
+        timing = dict_at(bubble, "timingInfo")
+        stamps = (bubble.get("createdAt"), *(timing.get(f"client{name}Time") for name in _STEPS))
+        times = filter(lambda time: time >= _YEAR_2000, map(parse_time, stamps))
+        self.epoch = next(times, self.epoch)
         said = text_at(bubble, "text", "rawText").strip()
         if bubble.get("type") == _USER:
             if said:
@@ -395,7 +407,8 @@ class Composer(Conversation):
             else:
                 self.reading.skip("empty")
         elif new:
-            call, thought = dict_at(bubble, "toolFormerData"), nested_text(bubble.get("thinking"))
+            call = dict_at(bubble, "toolFormerData") or dict_at(self.calls, ref)
+            thought = nested_text(bubble.get("thinking"))
             if thought.strip():
                 yield self.make_message(f"{ref}:thinking", thought, "thinking")
             if tool := text_at(call, "name"):

@@ -32,7 +32,7 @@ from yester.agents.values import (
     text_at,
     to_text,
 )
-from yester.files import read_bytes
+from yester.files import read_bytes, read_text
 from yester.model import Item
 
 _EXIT = re.compile(r"^Exit Code: (-?\d{1,10})\b", re.M)
@@ -236,7 +236,8 @@ def _find_project(path: Path, head: Mapping[str, Any]) -> tuple[str, str]:
     if chats is None:
         return given, ""
     home, slug = chats.parent.parent.parent, chats.parent.name
-    root = _find_listed(home / "projects.json", slug, head.get("projectHash")) or given
+    noted = read_text(chats.parent / ".project_root").strip()
+    root = noted or _find_listed(home / "projects.json", slug, head.get("projectHash")) or given
     return root, slug[:8] if len(slug) == _HASH_CHARS else slug
 
 
