@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.table import each
-from yester.cards.titles import CONCEPTS
 from yester.errors import Malformed
 from yester.fence import fence_text, strip_fenced
 from yester.ingest.prepare import Shown
 from yester.llm import questions
 from yester.llm.questions import (
+    CONCEPTS,
     HEADINGS,
     MOST_TURN,
     SECTIONS,
