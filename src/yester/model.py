@@ -345,6 +345,7 @@ class Filters(Struct, frozen=True):
     session_id: int = 0  # a session by its number in the store
     source: str = ""  # who delivered it
     supersedes: int = 0  # what takes the place of this item
+    without_session: str = ""  # all but this session, the one that asks
 
 
 ANYTHING = Filters()
@@ -388,6 +389,11 @@ class Hit(Struct, frozen=True):
     rung: str = ""  # stem, prefix or recent: how far the search had to go
     arms: tuple[str, ...] = ()
     stale: str = ""  # what has happened to its files since, where that was looked up
+    # Where a turn is the answer: what was found of it besides, the best first; and where its card
+    # is shown, the text that was found, and who had said it.
+    parts: tuple[int, ...] = ()
+    excerpt: str = ""
+    speaker: str = ""
 
 
 # --- what a store is given and gives back ---------------------------------------------------------
@@ -427,6 +433,9 @@ class PutCounts(Struct, frozen=True):
         )
 
 
+TurnKey = tuple[int, int]  # (session, prompt number), as an engine numbers sessions
+
+
 class Candidate(NamedTuple):
     """What the ranker needs to know of an item; hundreds are made per question."""
 
@@ -439,6 +448,15 @@ class Candidate(NamedTuple):
     epoch: int  # of a memory: when it was last written
     hash: bytes
     vector: bytes
+    prompt_number: int = 0
+
+    @property
+    def turn(self) -> TurnKey | None:
+        """None for what stands for itself: a memory, the summary of a whole session, and what was
+        said in no numbered turn."""
+        if not (self.session and self.prompt_number) or self.kind == "memory":
+            return None
+        return None if self.type == "session" else (self.session, self.prompt_number)
 
 
 class Word(Struct, frozen=True):
@@ -531,7 +549,10 @@ class Probe(Struct, frozen=True):
     paths: Sequence[str] = ()  # named in the question
     most_files: int = 0  # candidates by files
     names: Sequence[str] = ()  # what could be concepts
-    project: str = ""  # where it is asked, by name or key
+    # Where it is asked, by name or key. What it has is found besides what all projects have: no
+    # busy project can push it out.
+    project: str = ""
+    worked: Sequence[str] = ()  # files of the session so far: which turns have edited them?
 
 
 class ProbeResult(Struct, frozen=True):
@@ -548,6 +569,9 @@ class ProbeResult(Struct, frozen=True):
     having: Mapping[int, int]  # candidate → how many of these it has
     project: int  # what `Candidate.project` is where it is asked; 0: unknown
     projects: Mapping[str, str]  # key → readable name, where there are candidates by words
+    # turn → how many of the files of the session so far it has edited, and the last item of it that
+    # did, which is among the candidates
+    edited: Mapping[TurnKey, tuple[int, int]]
 
 
 class Neighbours(Struct, frozen=True):
@@ -558,6 +582,10 @@ class Neighbours(Struct, frozen=True):
     passing: frozenset[int]  # of these, those that pass the filters
     near: Mapping[int, Nearness]
     having: Mapping[int, int]
+    # Of the turns asked for: the stored terms of what was said in them, and the items that are
+    # their cards.
+    said: Mapping[TurnKey, Sequence[bytes]]
+    cards: Mapping[TurnKey, int]
 
 
 class Texts(Struct, frozen=True):

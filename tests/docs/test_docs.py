@@ -185,9 +185,13 @@ def test_what_the_first_pages_show_is_what_the_commands_print(zygote_of_commands
     for page in (readme, tutorial):
         assert re.findall(r"\d+ records left out", page) == [counted]
     hits = printed("recall", "why did we drop redis", "-n", "3")
-    assert hits in readme
-    assert hits in tutorial
-    best = re.search(r"#\d+  \S+ \S+  (\d\.\d\d)", hits)
+
+    def without_scores(text: str) -> str:  # they fall with age
+        return re.sub(r"  \d\.\d\d  ", "  score  ", text)
+
+    assert without_scores(hits) in without_scores(readme)
+    assert without_scores(hits) in without_scores(tutorial)
+    best = re.search(r"#\d+  \S+ \S+  (\d\.\d\d)", readme)
     assert best
     assert f"| `{best[1]}` | its score" in tutorial
     assert best[0] in how_to

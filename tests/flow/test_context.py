@@ -352,9 +352,12 @@ def test_other_projects_are_named_and_come_second(filled):
     assert at_prompt(filled, prompt).shown[0].reason == "other project"
     assert "[from:" not in at_prompt(filled, prompt, BLOG).text
     filled.add(
-        [said("t1", 1, "black zebra ledger of debts"), said("t2", 1, "white zebra ledger of debts")]
+        [
+            said("t1", 1, "black zebra ledger of debts", "assistant"),
+            said("t2", 1, "white zebra ledger of debts", "assistant"),
+        ]
     )
-    filled.add([said("b2", 1, "brown zebra ledger of debts", project="blog", days_ago=0)])
+    filled.add([said("b2", 1, "brown zebra ledger of debts", "assistant", 0, "blog")])
     for project, first in ((SHOP, ["“black", "“white"]), (BLOG, ["“brown"])):
         lines = entries(at_prompt(filled, "what about the zebra ledger?", project, most=3).text)
         assert len(lines) == 3
@@ -366,7 +369,9 @@ def test_other_projects_are_named_and_come_second(filled):
 @pytest.mark.requirement("DEL-02")
 def test_what_both_projects_have_is_shown_once_as_ones_own(filled):
     for project in ("shop", "blog"):
-        filled.add([said(f"{project}9", 1, "the zebra ledger is read only", project=project)])
+        filled.add(
+            [said(f"{project}9", 1, "the zebra ledger is read only", "assistant", project=project)]
+        )
     for project in (SHOP, BLOG):
         (line,) = entries(at_prompt(filled, "what about the zebra ledger?", project).text)
         assert "[from:" not in line
@@ -385,7 +390,9 @@ def test_number_and_budgets_hold(memory):
     words = ("rename", "split", "drop", "archive", "copy", "index", "audit", "freeze")
     for number, word in enumerate(words):
         filler = f"{word} " * 3 + "and so on " * number
-        memory.add([said(f"s{number}", 1, f"The zebra crossing ledger has {word}: {filler}")])
+        memory.add(
+            [said(f"s{number}", 1, f"The zebra crossing ledger has {word}: {filler}", "assistant")]
+        )
     prompt = "what about the zebra crossing ledger?"
     assert len(at_prompt(memory, prompt, most=8, budget=2_000).shown) == 8
     assert len(at_prompt(memory, prompt).shown) == 2
@@ -401,7 +408,9 @@ def test_number_and_budgets_hold(memory):
 @pytest.mark.requirement("DEL-02")
 def test_an_entry_that_does_not_fit_is_passed_over_for_one_that_does(memory):
     best = "zebra crossing ledger " * 12
-    memory.add([said("s1", 1, best), said("s2", 1, "the zebra crossing ledger")])
+    memory.add(
+        [said("s1", 1, best, "assistant"), said("s2", 1, "the zebra crossing ledger", "assistant")]
+    )
     memory.add([said(f"f{n}", 1, f"something else entirely {n}") for n in range(9)])
     both = at_prompt(memory, "what about the zebra crossing ledger?")
     assert [shown.tokens > 50 for shown in both.shown] == [True, False]

@@ -123,7 +123,8 @@ def test_recall_shows_the_digest_before_the_hits(memory):
     assert shown == list(HEADINGS.values())
     assert "- We dropped Redis because the cache served stale prices" in ran.out
     assert ran.out.index("Still open") < ran.out.index("tidepool · ")
-    ids = {f"#{one['id']}" for one in memory("recall", QUERY, "--json").json["hits"]}
+    hits = memory("recall", QUERY, "--json", "--raw").json["hits"]
+    ids = {f"#{id_}" for one in hits for id_ in (one["id"], *one.get("parts", ()))}
     told = ran.out[: ran.out.index("tidepool · ")]
     assert set(re.findall(r"#\d+", told)) <= ids
 
@@ -171,7 +172,7 @@ def settings(home, server, more=""):
 
 def said(memory, **lists):
     """A digest whose entries name real hits."""
-    hits = memory("recall", QUERY, "--json").json["hits"]
+    hits = memory("recall", QUERY, "--json", "--raw").json["hits"]
     dropped = next(one["id"] for one in hits if "dropped Redis" in one["snippet"])
     found = {name: [] for name in HEADINGS}
     for name, texts in lists.items():

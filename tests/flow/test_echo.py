@@ -267,7 +267,8 @@ def test_a_fix_that_is_recalled_in_another_project_and_used_there_is_found_there
     assert desk.made("summary", project="push")
     assert len(desk.said(FIX)) == 1
     asked_there = Asked("retry loop hammers the server", Filters(projects=(observed.project,)), k=9)
-    assert observed.id in [hit.id for hit in recall_hits(desk.store, asked_there)]
+    found = recall_hits(desk.store, asked_there)
+    assert observed.id in [id_ for hit in found for id_ in (hit.id, *hit.parts)]
 
 
 # --- what an earlier version threw away ----------------------------------------------------------

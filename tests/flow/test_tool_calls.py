@@ -52,8 +52,8 @@ def make_old(home) -> None:
     hashes = [(content_hash(replace(one, call=None)), one.id) for one in tool_items(home)]
     db = apsw.Connection(str(home / "yester.db"))
     db.executemany("UPDATE item SET hash = ? WHERE id = ?", hashes)
-    db.execute("ALTER TABLE item DROP COLUMN call")
-    db.execute("DELETE FROM migration WHERE version = 15; PRAGMA user_version = 14")
+    db.execute("DROP INDEX item_turn; ALTER TABLE item DROP COLUMN call")
+    db.execute("DELETE FROM migration WHERE version >= 15; PRAGMA user_version = 14")
     db.close()
 
 

@@ -64,6 +64,8 @@ class Here:
     embedder: Embedder | None = None
     fates: Fates | None = None
     everywhere: bool = True  # look in other projects too
+    before: str = ""  # what the agent said last in this session
+    worked: tuple[str, ...] = ()  # files of this session so far, edited ones first, newest first
 
     @property
     def calendar(self) -> Calendar:

@@ -8,7 +8,7 @@ label that guesses at one is wrong about decisions and commit subjects.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from yester.clock import Calendar
 from yester.model import Hit, Item
@@ -102,10 +102,16 @@ def card_status(card: Item) -> str:
 
 
 def card_line(
-    card: Item, calendar: Calendar, why: str = "", origin: str = "", dated: bool = True
+    card: Item,
+    calendar: Calendar,
+    why: str = "",
+    origin: str = "",
+    dated: bool = True,
+    names: Sequence[str] = (),
 ) -> str:
     """`45 done: “One connection per call” “It drops idle connections.” (client.py, `pytest` 9
-    passed, 2 Nov)`: a turn, what came of it, and why."""
+    passed, 2 Nov; names EnsureSetup)`: a turn, what came of it, and why; and where it was found,
+    the names that the prompt has, too."""
     word, _, evidence = card.subtitle.partition(": ")
     label = {"changed": " changed, not verified", "": ""}.get(word, f" {word}")
     title = one_line(card.title or card.sections.get("request", ""), TITLE)
@@ -113,11 +119,13 @@ def card_line(
     if why.replace("`", "").startswith(title.rstrip("…")[:40]):  # the title is its beginning
         title, why = max(title, why, key=len), ""
     reason = f" {quote_text(why)}" if why else ""
-    files = dict.fromkeys(name.rsplit("/", 1)[-1] for name in card.files_modified)
-    names = [short_name(name) for name in list(files)[:_FILES]]
+    edited = dict.fromkeys(name.rsplit("/", 1)[-1] for name in card.files_modified)
+    files = [short_name(name) for name in list(edited)[:_FILES]]
     proof = one_line(evidence, TITLE) if word not in ("changed", "answered") else ""
     day = calendar.day_label(card.epoch) if dated else ""
-    facts = ", ".join(filter(None, (*names, proof, day)))
+    facts = ", ".join(filter(None, (*files, proof, day)))
+    if shared := [short_name(name) for name in names[:_FILES]]:
+        facts += f"; names {', '.join(shared)}"
     told = f"{card.id}{label}{origin}: {quote_text(title)}{reason}"
     return f"{told} ({facts})" if facts else told
 

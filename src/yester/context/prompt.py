@@ -5,12 +5,12 @@ And before it reads a file: what is known about that file.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from yester.context.block import Context, Here, Left, Page, Shown
-from yester.context.cards import describe_hit, find_card, holds
+from yester.context.block import Context, Here, Left, Page
+from yester.context.cards import describe_hit, holds, read_cards
 from yester.context.lines import (
     card_line,
     clean_text,
@@ -21,29 +21,35 @@ from yester.context.lines import (
     short_name,
     stale_text,
 )
-from yester.context.talk import says_little, states_something, trivial
+from yester.context.talk import asks_back, says_little, trivial
 from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.categories import order_hits
 from yester.memories.memory_md import is_curated_note
 from yester.memories.utterances import is_only_ruling
-from yester.model import DISTILLED, Filters, Hit, Paging, Probe, replace
+from yester.model import DISTILLED, Filters, Hit, Item, Paging, Probe, replace
 from yester.recall.beginning import changed_files
 from yester.recall.candidates import OneQuestion
-from yester.recall.floor import describe_lack, passing_hits
+from yester.recall.floor import (
+    LEAST_ASKED_BACK,
+    LEAST_CHANCE,
+    describe_lack,
+    find_names,
+    helpful_chance,
+    passing_hits,
+)
 from yester.recall.rank import FEWEST, Weights
-from yester.recall.recall import Asked, recall_hits
+from yester.recall.recall import BEFORE, Asked, recall_hits
 from yester.recall.recall import make_hit as hit_of
 from yester.store.contract import Store
 from yester.text.sentences import find_snippet
 from yester.text.terms import query_terms
 
-_ASKED = 20  # hits, of which some are known, of this session or below the floor
-# Two searches, of which a few lines are shown: fewer candidates than where ten answers are wanted.
+_ASKED, _OWN = 20, 5  # hits, of which some are known or below the floor; of the own project
+# A few lines are shown: fewer candidates than where ten answers are wanted.
 _WORDS, _NEAREST = 80, 60
 _LONGEST_PROMPT = 20_000  # characters; the question stands at the beginning or the end
 _SNIPPET, _NOTE = 240, 200  # characters
 _TALK = ("message", "prompt")
-_ANSWERS = ("message", "observation")  # whose words are told with the card; a question is not
 _TURN = 60  # items after a question among which its answer is looked for
 # What can be known about a file besides that it was opened.
 _ABOUT_FILES = ("observation", "memory", "note")
@@ -66,7 +72,7 @@ class Given:
 
 
 def at_prompt(store: Store, prompt: str, here: Here, given: Given | None = None) -> Context:
-    """A turn is told once, by its card; a question that was asked before, by its answer."""
+    """A turn is told once, by its card; one without a card by what the agent said last in it."""
     given = given or Given()
     prompt = strip_fenced(prompt)  # Gemini hands back what it was given at the start
     if trivial(prompt):
@@ -81,115 +87,132 @@ def at_prompt(store: Store, prompt: str, here: Here, given: Given | None = None)
     if len(prompt) > _LONGEST_PROMPT:
         half = _LONGEST_PROMPT // 2
         prompt = f"{prompt[:half]}\n{prompt[-half:]}"
+    own_name = _project_name(store, here)
+    hits = _find_hits(store, prompt, here, own_name)
+    names = find_names(f"{prompt}\n{here.before[-BEFORE:]}")
+    shared = {hit.id: sorted(names & find_names(_words_of(hit))) for hit in hits}
+    lacks = _below_floor(store, prompt, hits, own_name, shared if names else {})
+    page.left += [Left(hit.id, hit.score, lacks[hit.id]) for hit in hits if hit.id in lacks]
+    fitting = [hit for hit in hits if hit.id not in lacks]
+    cards = _read_cards(store, fitting)
     asked = query_terms(prompt)
-    items = max(store.probe(Probe()).statistics.items, FEWEST)
-    pairs = [
-        (hit, own)
-        for hit, own in _find_hits(store, prompt, here)
-        if not (here.session and hit.session == here.session)
-    ]
-    # What is known already must not open the door to what is merely like it.
-    known = {
-        hit.id for hit, own in pairs if hit.id in given.known or (own and is_curated_note(hit.ref))
-    }
-    empty = {hit.id: why for hit, _ in pairs if (why := says_little(hit))}
-    new = [pair for pair in pairs if pair[0].id not in known and pair[0].id not in empty]
-    fitting = {hit.id for hit, _ in passing_hits(new, len(asked), items)}
-    lacks = describe_lack(new)
-    turns: dict[tuple[str, int], int] = {}
-    for hit, own in pairs:
-        fits = hit.id in fitting
-        card = find_card(store, hit) if fits else None
-        told = _find_words(store, hit) if fits and card is None and hit.kind in _TALK else hit
-        # Without a number no turn is known.
-        turn = (hit.session, hit.prompt_number) if hit.session and hit.prompt_number else None
-        why = (
-            "in the agent's own notes" if own and is_curated_note(hit.ref)
-            else f"says little: {empty[hit.id]}" if hit.id in empty
-            else "says little: no card" if told is None
-            else "the same prompt" if told.kind == "prompt" and told.text.split() == prompt.split()
-            else "given before"
-            if any(one.id in given.known for one in (hit, told, card) if one is not None)
-            else lacks[own] if not fits
-            else "told by a rule" if hit.kind in _TALK and _is_ruling(store, hit)
-            else f"of the same turn as #{turns[turn]}"
-            if turn in turns and (hit.kind in _TALK or card is not None)
-            else f"more than {given.most}" if len(turns) >= given.most
-            else ""
-        )  # fmt: skip
-        if why or told is None:
+    for hit in fitting:
+        own = hit.project == own_name
+        card = cards.get(hit.id)
+        told = hit if card is not None or hit.kind not in _TALK else _find_words(store, hit)
+        if why := _reason_to_leave(store, hit, told, own, given, page):
             page.left.append(Left(hit.id, hit.score, why))
             continue
-        words = find_snippet(clean_text(told.text), asked, _SNIPPET)
+        assert told is not None  # else there was a reason
         origin = "" if own else f" [from: {short_name(hit.project)}]"
-        reason = "same project" if own else "other project"
         if card is None:
+            words = find_snippet(clean_text(told.text), asked, _SNIPPET)
             line = hit_line(told, here.calendar, join_title(told.title, words), origin)
         else:
-            answers = hit.kind in _ANSWERS and holds(card)
-            line = card_line(card, here.calendar, words if answers else "", origin)
+            answers = hit.excerpt and hit.speaker in ("assistant", "") and holds(card)
+            words = find_snippet(clean_text(hit.excerpt), asked, _SNIPPET) if answers else ""
+            line = card_line(card, here.calendar, words, origin, names=shared[hit.id])
             line += stale_text(hit)
-        if page.add_line(line, told.id, reason, hit.score):
-            turns[turn or ("", hit.id)] = told.id
-            if card is not None and card.id != hit.id:
-                page.shown.append(Shown(card.id, 0.0, 0, reason))
+        page.add_line(line, told.id, "same project" if own else "other project", hit.score)
     return page.finish_page()
 
 
-def _is_ruling(store: Store, hit: Hit) -> bool:
-    """Is it a prompt that only says rules, or the answer to one? While it holds, the
-    rule itself is told."""
-    if hit.kind == "prompt" or not hit.session:
-        return hit.kind == "prompt" and is_only_ruling(hit.text)
-    before = Filters(session=hit.session, agent=hit.agent, kinds=("prompt",),
-                     until=int(hit.epoch * 1000))  # fmt: skip
+def _words_of(hit: Hit) -> str:
+    return "\n".join((hit.title, hit.text, hit.excerpt, *hit.files))
+
+
+def _below_floor(
+    store: Store, prompt: str, hits: Sequence[Hit], own_name: str, shared: Mapping[int, list[str]]
+) -> dict[int, str]:
+    """What is not worth telling, and why. Turns are judged by the names they share with what was
+    said, where it names anything; all else by how it stands against the rest."""
+    least = LEAST_ASKED_BACK if asks_back(prompt) else LEAST_CHANCE
+    lacks, others = {}, []
+    for hit in hits:
+        if hit.id in shared and hit.prompt_number and hit.kind != "memory":
+            chance = helpful_chance(hit.score, len(shared[hit.id]))
+            if chance < least:
+                lacks[hit.id] = f"below the floor: a chance of {chance:.2f}, less than {least:.2f}"
+        elif not says_little(hit):
+            # Without what its turn has added: that says nothing of how it stands.
+            added = sum(hit.factors.get(name, 0.0) for name in ("said", "worked"))
+            others.append((replace(hit, score=hit.score - added), hit.project == own_name))
+    if others:
+        items = max(store.probe(Probe()).statistics.items, FEWEST)
+        passing = {hit.id for hit, _ in passing_hits(others, len(query_terms(prompt)), items)}
+        reasons = describe_lack(others)
+        lacks |= {hit.id: reasons[own] for hit, own in others if hit.id not in passing}
+    return lacks
+
+
+def _reason_to_leave(
+    store: Store, hit: Hit, told: Hit | None, own: bool, given: Given, page: Page
+) -> str:
+    """Why a hit that fits is not told; "" where it is."""
+    if own and is_curated_note(hit.ref):
+        return "in the agent's own notes"
+    if told is None:
+        return "says little: no card"
+    if little := says_little(told):
+        return f"says little: {little}"
+    if hit.kind == "summary" and hit.type != "turn":
+        return "says little: a summary"
+    if any(id_ in given.known for id_ in (hit.id, told.id, *hit.parts)):
+        return "given before"
+    if told.id in {one.item for one in page.shown}:
+        return f"of the same turn as #{told.id}"
+    if _is_ruling(store, told):
+        return "told by a rule"
+    return f"more than {given.most}" if len(page.shown) >= given.most else ""
+
+
+def _read_cards(store: Store, hits: Sequence[Hit]) -> dict[int, Item]:
+    """id → the card, as later sessions have left it."""
+    turns = [hit for hit in hits if hit.kind == "summary" and hit.type == "turn"]
+    if not turns:
+        return {}
+    since = int(min(hit.epoch for hit in turns) * 1000)
+    projects = tuple(dict.fromkeys(hit.project for hit in turns))
+    known = {card.id: card for card in read_cards(store, Filters(projects=projects, since=since))}
+    older = [hit.id for hit in turns if hit.id not in known]
+    return known | {card.id: card for card in (store.get(older) if older else ())}
+
+
+def _project_name(store: Store, here: Here) -> str:
+    """As hits have it; two projects may call themselves the same, so a new one has none yet."""
+    return next((one.name for one in store.projects() if one.key == here.project.key), "")
+
+
+def _is_ruling(store: Store, told: Hit) -> bool:
+    """Does it answer a prompt that only says rules? While these hold, they are told themselves."""
+    if not told.session or told.kind not in (*_TALK, "summary"):
+        return False
+    before = Filters(session=told.session, agent=told.agent, kinds=("prompt",),
+                     until=int(told.epoch * 1000))  # fmt: skip
     return any(is_only_ruling(prompt.body) for prompt in store.select(before, Paging(1)))
 
 
+def _find_hits(store: Store, prompt: str, here: Here, own_name: str) -> list[Hit]:
+    """Turns, memories and notes, the best first; of equals those of this project come first."""
+    files = changed_files(here.signals) if here.signals is not None else ()
+    filters = Filters() if here.everywhere else Filters(projects=(here.project.key,))
+    asked = Asked(
+        prompt, filters, _ASKED, explain=True, now=here.now, project=here.project.key,
+        files=files, own=_OWN,
+    )  # fmt: skip
+    asked = asked.in_conversation(here.before, here.session, here.worked)
+    weights = replace(here.weights or Weights(), words=_WORDS, nearest=_NEAREST)
+    embedder = OneQuestion(here.embedder, asked.query) if here.embedder is not None else None
+    hits = recall_hits(store, asked, weights, embedder, here.fates)
+    return order_hits(hits, {hit.id for hit in hits if hit.project == own_name})
+
+
 def _find_words(store: Store, hit: Hit) -> Hit | None:
-    """What is told of a turn without a card: what the user stated in it, else how a prompt was
-    answered; nothing where the turn was judged, and there was nothing to tell."""
-    if hit.kind == "prompt" and states_something(hit.text):
-        return hit
+    """What is told of talk without a card: how a prompt was answered, else the words themselves;
+    nothing where the turn was judged, and there was nothing to tell."""
     if _was_distilled(store, hit):
         return None
     return _find_answer(store, hit) if hit.kind == "prompt" else hit
-
-
-def _was_distilled(store: Store, hit: Hit) -> bool:
-    """Is a later turn of its session told? Then there was nothing to tell of this one."""
-    since = Filters(session=hit.session, agent=hit.agent, kinds=("summary",), source=DISTILLED,
-                    since=int(hit.epoch * 1000))  # fmt: skip
-    return bool(hit.session and hit.prompt_number and store.select(since, Paging(1)))
-
-
-def _find_hits(store: Store, prompt: str, here: Here) -> list[tuple[Hit, bool]]:
-    """Hits, the best first, and whether they are of this project, whose come first among equals."""
-    # On lines of their own the words are words: nobody writes operators to an agent.
-    query, project = "\n".join(prompt.split()), here.project
-    files = changed_files(here.signals) if here.signals is not None else ()
-    asked = Asked(query, k=_ASKED, explain=True, now=here.now, project=project.key, files=files)
-    asked_here = replace(asked, filters=Filters(projects=(project.key,)))
-    once = OneQuestion(here.embedder, query) if here.embedder is not None else None
-    weights = replace(here.weights or Weights(), words=_WORDS, nearest=_NEAREST)
-
-    def hits(question: Asked) -> dict[int, Hit]:
-        return {h.id: h for h in recall_hits(store, question, weights, once, here.fates)}
-
-    # Asked for itself as well, no busy project can push the present one out. Found both ways, the
-    # score over everything counts: in a small project every word is rare.
-    own = hits(asked_here)
-    merged = own | (hits(asked) if here.everywhere else {})
-    names = {known.key: known.name for known in store.projects()}
-    own_name = names.get(project.key)  # two projects may call themselves the same
-    said_here = {(hit.title, hit.text) for hit in own.values()}
-    of_here = {hit.id for hit in merged.values() if hit.project == own_name}
-    found = [
-        hit
-        for hit in merged.values()
-        if hit.id in of_here or (hit.title, hit.text) not in said_here
-    ]
-    return [(hit, hit.id in of_here) for hit in order_hits(found, of_here)]
 
 
 def _find_answer(store: Store, question: Hit) -> Hit | None:
@@ -205,6 +228,13 @@ def _find_answer(store: Store, question: Hit) -> Hit | None:
         if not says_little(answer):
             return answer
     return None
+
+
+def _was_distilled(store: Store, hit: Hit) -> bool:
+    """Is a later turn of its session told? Then there was nothing to tell of this one."""
+    since = Filters(session=hit.session, agent=hit.agent, kinds=("summary",), source=DISTILLED,
+                    since=int(hit.epoch * 1000))  # fmt: skip
+    return bool(hit.session and hit.prompt_number and store.select(since, Paging(1)))
 
 
 def at_read(store: Store, file: str, here: Here, given: Given | None = None) -> Context:

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from yester.model import Hit
-from yester.tables import load_pattern, load_rows, load_table
+from yester.tables import load_pattern, load_table
 from yester.text.sentences import split_sentences
 from yester.text.terms import STOP, text_terms
 
@@ -106,17 +106,9 @@ def _next_word(text: str, at: int) -> int:
     return word.start() if word else len(text)
 
 
-def states_something(prompt: str) -> bool:
-    """Does a user tell something, and not only ask or want something?"""
-    for sentence in split_sentences(prompt[:_LONG]):
-        bare = load_pattern("statements", "polite").sub("", sentence)
-        kinds = load_rows("statements", "types")
-        wants = bare != sentence or load_pattern("statements", "verb").match(bare.lower())
-        asks = "?" in sentence or load_pattern("talk", "asks").match(sentence)
-        few = len(_telling_terms(sentence)) < _STATED
-        if not (few or asks or wants or any(row.pattern.match(bare) for row in kinds)):
-            return True
-    return False
+def asks_back(prompt: str) -> bool:
+    """Does a prompt itself ask for what was before ("why did we …", "as last time")?"""
+    return bool(load_pattern("talk", "asks back").search(prompt[:_LONG]))
 
 
 # --- what was found ------------------------------------------------------------------------------

@@ -128,12 +128,17 @@ class OpenMemory(Memory):
         order: str = "relevance",
         offset: int = 0,
         explain: bool = False,
+        before: str | None = None,
         **narrowing: Unpack[Narrowing],
     ) -> list[Hit]:
         """The best k answers. `scope="project"` looks in `project` alone, "all" everywhere; without
         it the setting `cross_project` decides. `files` are what the caller is touching, not a
         filter; what is one see `Narrowing`. With `explain` every hit has its factors, and the list
-        says what was left out (`Explained`)."""
+        says what was left out (`Explained`).
+
+        With `before`, what the agent said last, the query is a prompt in a conversation: `files`
+        are those of the session so far, edited ones first, and `session` is the one that asks, of
+        which nothing is answered."""
         if scope is None:
             scope = "all" if self.config.flag("cross_project") or not project else "project"
         _check_choice("scope", scope, "all", "project")
@@ -145,6 +150,9 @@ class OpenMemory(Memory):
             query, filters, k, offset, order, explain, present, project=project or "",
             files=tuple(files),
         )  # fmt: skip
+        if before is not None:
+            asked = replace(asked, filters=replace(filters, session=""), files=())
+            asked = asked.in_conversation(before, filters.session, files)
         found = self.answer(asked)
         return Explained(found) if explain else found.hits
 

@@ -22,6 +22,7 @@ from yester.memory import Memory
 from yester.model import TAKEN_UP, Project, replace
 from yester.project import Projects
 from yester.recall.beginning import changed_files
+from yester.recall.conversation import read_conversation
 from yester.recall.rank import Weights
 from yester.store.contract import Store
 
@@ -74,12 +75,14 @@ def build_context(memory: Memory, request: ContextRequest) -> Context:
         return Context()
     starts = request.event in _STARTS
     signals = memory.git_signals(cwd, wait=starts)
+    asking = request.session if request.event == "UserPromptSubmit" else ""
+    before, worked = read_conversation(store, asking)
     here = Here(
         project, request.session, request.now or memory.now, signals=signals,
         rules=applicable_rules(store, project, changed_files(signals)) if starts else (),
         weights=Weights().with_half_life(config.number("recency_halflife_days")),
         embedder=memory.search_embedder, fates=memory.judge_staleness(root),
-        everywhere=config.flag("cross_project"),
+        everywhere=config.flag("cross_project"), before=before, worked=worked,
     )  # fmt: skip
     most = narrow_limit(config.number("max_inject"), root)
     given = Given(request.known, request.spent, min(most, 3), 250, units=request.units)

@@ -81,6 +81,7 @@ class Row(Struct, kw_only=True):
     concepts: list[str] | UnsetType = UNSET
     stale: str | UnsetType = UNSET
     duplicates: int | UnsetType = UNSET
+    parts: Annotated[list[int], about("What else was found of the same turn.")] | UnsetType = UNSET
     factors: dict[str, float] | UnsetType = UNSET  # what each added to the score
     signs: dict[str, float] | UnsetType = UNSET  # what else is known of how well it fits
     arms: list[str] | UnsetType = UNSET
@@ -179,6 +180,7 @@ class Rows:
         row = self.item_row(item, hit.text, hit.title)
         row.score = round(hit.score, 4) or UNSET
         row.duplicates, row.stale = hit.duplicates or UNSET, hit.stale or UNSET
+        row.parts = list(hit.parts) or UNSET
         if explain:
             known = {name: round(value, 4) for name, value in hit.factors.items()}
             row.factors = {name: value for name, value in known.items() if name not in TOLD}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from yester import model
 from yester.errors import ModelError
-from yester.model import Expression, Filters, Item, Nearness, Probe, replace
+from yester.model import Expression, Filters, Item, Nearness, Probe, TurnKey, replace
 from yester.recall import rank
 from yester.recall.rank import Question, Ranked, Scale, Signals, Wanted, Weights
 from yester.store.contract import Store
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from yester.recall.recall import Asked
 
 _TOUCHING = 100
-_LIKELIEST = 40  # candidates whose neighbours are looked at
+_LIKELIEST = 40  # candidates whose neighbours are looked at, and turns of which all is
 _READ = 8  # candidates whose text is read for words side by side
 _READ_AHEAD = 10  # whose text is fetched then: most of them are answers
 JUDGED = 30  # of the best whose use, and what became of whose files, is looked at
@@ -132,6 +132,8 @@ class Search:
         self._candidates = list(self.result.candidates)
         self.near, self._having = dict(self.result.near), dict(self.result.having)
         self.beside: Mapping[int, tuple[int, int]] = {}
+        self.said: dict[TurnKey, float] = {}  # how well what was said in a turn matches as a whole
+        self.cards: Mapping[TurnKey, int] = {}
         self.signals: dict[int, Signals] = {}
         # Of each factor in a score, for this question: none where there were only exclusions.
         self.shares: Mapping[str, float] = {}
@@ -193,7 +195,7 @@ class Search:
             words=weights.words, must=query.must, vector=vector,
             model=embedder.sha if embedder is not None else "", nearest=weights.nearest,
             files=self._asked.files, paths=paths, most_files=_TOUCHING,
-            names=_concept_names(text), project=self._asked.project,
+            names=_concept_names(text), project=self._asked.project, worked=self._asked.worked,
         )  # fmt: skip
 
     def _wanted_terms(self) -> list[Wanted]:
@@ -217,15 +219,26 @@ class Search:
         if self._weights.neighbour and self._query.must is None:
             talk = (one.id for one in self._candidates if one.kind in _CONVERSATION)
             likeliest = sorted(talk, key=self._likelihood_of)[:_LIKELIEST]
-        if not likeliest and not self._has_vector():
+        turns = self._likeliest_turns()
+        if not likeliest and not turns and not self._has_vector():
             return
-        more = self._store.around(self._probe, likeliest, list(self.words), self.near.keys())
+        known = list(self.words)
+        more = self._store.around(self._probe, likeliest, known, self.near.keys(), turns)
+        self.cards = more.cards
+        if self._weights.said:
+            self.said = {turn: question.match_said(said) for turn, said in more.said.items()}
         self.beside = more.pairs
         self.words |= {one.id: question.match_words(one) for one in more.candidates}
         # They lift others whatever they are, but must pass the filters themselves.
         self._candidates += [one for one in more.candidates if one.id in more.passing]
         self.near |= more.near
         self._having |= more.having
+
+    def _likeliest_turns(self) -> list[TurnKey]:
+        most = max(_LIKELIEST, self._asked.offset + self._asked.k)
+        by_likelihood = sorted(self._candidates, key=lambda one: self._likelihood_of(one.id))
+        turns = dict.fromkeys(one.turn for one in by_likelihood)
+        return [turn for turn in turns if turn is not None][:most]
 
     def _likelihood_of(self, id_: int) -> float:
         """The smaller, the likelier."""
@@ -297,6 +310,41 @@ class Search:
                 facts |= {"cosine": part.cosine, "ahead": part.cosine - twentieth}
             ranked.append(scale.score_candidate(one, signals, facts))
         return ranked
+
+    def fold_turns(self, found: Iterable[Ranked]) -> list[Ranked]:
+        """The answers: of each turn the best item, raised by what was said in the turn as a whole
+        and by the files of the session that it has edited."""
+        weights, files = self._weights, len(self._asked.worked)
+        folded: dict[TurnKey | int, list[Ranked]] = {}
+        for one in found:
+            folded.setdefault(one.candidate.turn or one.candidate.id, []).append(one)
+        by_id = {one.id: one for one in self._candidates}
+        for place, (_, item) in self.result.edited.items():
+            if weights.worked and item in by_id:
+                folded.setdefault(place, [Ranked(by_id[item], weights.worked_alone, {})])
+        answers = []
+        for best, *others in folded.values():
+            turn = best.candidate.turn
+            if turn is not None:
+                edited, _ = self.result.edited.get(turn, (0, 0))
+                more = {
+                    "said": weights.said * self.said.get(turn, 0.0),
+                    "worked": weights.worked * rank.matched_share(edited, files),
+                }
+                # What is known of how well any of it fits is known of the turn.
+                facts = {
+                    name: max(one.factors.get(name, 0.0) for one in (best, *others))
+                    for name in rank.TOLD
+                    if name in best.factors
+                }
+                more = {name: value for name, value in more.items() if value}
+                best = best._replace(
+                    score=best.score + sum(more.values()),
+                    factors=best.factors | facts | more,
+                    parts=tuple(one.candidate.id for one in others),
+                )
+            answers.append(best)
+        return sort_ranked(answers)
 
     # --- what its text says ------------------------------------------------------------------
 

@@ -1,9 +1,11 @@
 """Is anything of what was found worth showing to somebody who did not ask for it?
 
-Ranking puts the best first; it does not say whether the best is any good. Where there are vectors,
-the question is judged first: something answers it when the first of what was found stands well
-above the tenth and the nearest is near. What stands up there with the first is then shown. By words
-alone, each hit must match enough of the question.
+Ranking puts the best first; it does not say whether the best is any good. A turn is likely to help
+by how well it fits, and by the names it shares with what was said (`helpful_chance`). Where nothing
+was named, or something else than a turn was found, it counts how the best stands against the rest:
+with vectors, something answers a question when the first of what was found stands well above the
+tenth and the nearest is near, and what stands up there with the first is shown; by words alone,
+each hit must match enough of the question.
 
 docs/quality.md has what it keeps and what it lets through; `python bench/floor.py --fit` finds the
 constants.
@@ -11,8 +13,9 @@ constants.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf, log, log10, sqrt
+from math import exp, inf, log, log1p, log10, sqrt
 from typing import NamedTuple
 
 from yester.model import Hit
@@ -44,6 +47,24 @@ BESIDE = 0.7  # of the floor will do beside one that passes
 LONG_TALK, SHORT_TALK, LONG, DOCUMENT = 0.6, 0.2, 0.1, 3.0
 _TALK_LENGTH, _DOCUMENT_LENGTH = -0.5, 1.0  # as `Standing.length` counts
 _FEWEST_TERMS, _MOST_TERMS = 4, 80  # below, chance rules; above, recall asks with the rarest 80
+
+
+# A model of turns, fitted on prompts of real sessions whose wanted turns are known by who wrote the
+# lines that were changed then (bench/prompts.py).
+CHANCE, FIT, NAMES = -5.48, 4.85, 0.49
+LEAST_CHANCE = 0.3
+LEAST_ASKED_BACK = 0.14  # where the prompt itself asks for what was before
+_NAME = re.compile(r"#\d+|[A-Za-z_]\w*(?:[./_-]\w+)+|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*")
+
+
+def find_names(text: str) -> set[str]:
+    """Identifiers, paths and numbers of issues, in lower case."""
+    return {name.lower() for name in _NAME.findall(text)}
+
+
+def helpful_chance(score: float, names: int) -> float:
+    """From 0 to 1, for a turn with this score that shares so many names with what was said."""
+    return 1 / (1 + exp(-(CHANCE + FIT * score + NAMES * log1p(names))))
 
 
 class Standing(NamedTuple):

@@ -6,13 +6,13 @@ alone, so an item's score does not depend on k, on the engine or on what else wa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from yester.clock import DAY
 from yester.model import Candidate, Statistics, replace
-from yester.text.document import FIELDS, find_matches, hash_bytes
+from yester.text.document import FIELDS, body_length, find_matches, hash_bytes
 from yester.text.terms import inverse_frequency, term_hash
 
 # --- the factors of a score, each from 0 to 1: none knows what else was found ---------------------
@@ -149,6 +149,11 @@ class Weights:
     outside: float = 0.7  # what is older than the recency window, where one is set
     stale: float = 0.15  # so much less where all its files are gone
     use: float = 0.1  # so much more or less for what was of use, or never
+    # Added to the best item of a turn: for what was said in it as one text, and for the share of
+    # the session's files that it has edited; what a turn found by these files alone begins with.
+    said: float = 0.2
+    worked: float = 0.2
+    worked_alone: float = 0.12
     fields: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: FIELD_WEIGHTS)
     # Candidates by words and by meaning: what a search costs grows with them.
     words: int = 220
@@ -166,7 +171,7 @@ class Weights:
             keyword=1.0, vector=0.0, files=1.0, recency=1.0, importance=1.0, concepts=0.5,
             project=0.1, named=0.0, spread=1.0, half_life=SEED_HALF_LIFE,
             importances=SEED_IMPORTANCE, neighbour=0.0, phrase=0.0, stale=0.0, use=0.0,
-            telling_terms=0, relative=True,
+            telling_terms=0, relative=True, said=0.0, worked=0.0,
         )  # fmt: skip
 
 
@@ -179,9 +184,13 @@ class Wanted:
 
 
 class Ranked(NamedTuple):
+    """A candidate with its score; where it stands for its turn, also the other items of that turn
+    that were found, the best first."""
+
     candidate: Candidate
     score: float
     factors: dict[str, float]
+    parts: tuple[int, ...] = ()
 
 
 class Words(NamedTuple):
@@ -193,6 +202,9 @@ class Words(NamedTuple):
     fit: float
 
 
+# What is said in a turn, taken as one text: how much its length counts, and the usual length.
+_SAID_B, _SAID_LENGTH = 0.75, 400.0
+_BODY = FIELDS.index("body")
 NO_WORDS = Words(0.0, 0.0, 0.0)
 
 
@@ -230,6 +242,7 @@ class Question:
         most = sorted(self._telling, reverse=True)[: weights.telling_terms or None]
         self.possible = sum(self._fair) * (weights.k1 + 1)
         self._full = sum(most) * (weights.k1 + 1)
+        self._most_telling = sum(sorted(self._telling, reverse=True)[:8]) * (weights.k1 + 1)
         self._scales: dict[tuple[str, int], tuple[float, float, float]] = {}
 
     def match_words(self, candidate: Candidate) -> Words:
@@ -262,6 +275,25 @@ class Question:
         if candidate.role == "thinking":
             keyword *= self._weights.thinking
         return Words(keyword, matched * (k1 + 1) / self.possible, fit / self.possible)
+
+    def match_said(self, vectors: Iterable[bytes]) -> float:
+        """BM25 over its possible maximum of what was said in a turn, as one text."""
+        counts: dict[int, int] = {}
+        length = 0
+        for vector in vectors:
+            length += body_length(vector)
+            for part, _, found in find_matches(vector, self._wanted):
+                for term, count in found if part == _BODY else ():
+                    for number, share in self._shares.get(term, ()):
+                        if share == 1.0:
+                            counts[number] = counts.get(number, 0) + count
+        if not counts or not self._most_telling:
+            return 0.0
+        k1 = self._weights.k1
+        flat = k1 * (1 - _SAID_B + _SAID_B * length / _SAID_LENGTH)
+        parts = (self._telling[term] * n * (k1 + 1) / (n + flat) for term, n in counts.items())
+        score = sum(parts)
+        return min(1.0, score / self._most_telling)
 
     def _field_scale(self, kind: str, part: int) -> tuple[float, float, float]:
         """(weight, a, b) of a field: a term counts weight / (a + b * length of the field)."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from yester.clock import parse_bound
 from yester.errors import UsageError
-from yester.model import Candidate, Filters, Hit, Item, Paging, replace
+from yester.model import ANYTHING, Candidate, Filters, Hit, Item, Paging, replace
 from yester.recall.candidates import JUDGED, QueryEmbedder, Reading, Search, sort_ranked
 from yester.recall.feedback import usefulness
 from yester.recall.rank import Ranked, Weights, adjust_score
@@ -26,6 +26,7 @@ from yester.text.document import item_text, read_fields
 from yester.text.query import Query, parse_query
 
 ORDERS = ("relevance", "date_desc", "date_asc")
+BEFORE, _WORKED = 600, 10  # characters of what was said before, and files of the session
 _CUT = 5  # of what is left out that are told one by one
 # What has become of the files of these items; those of which nothing is known are not in it.
 Fates = Callable[[Sequence[Work]], Mapping[int, Staleness]]
@@ -45,6 +46,18 @@ class Asked:
     window: int = 0  # milliseconds; what is older counts less
     project: str = ""  # where it is asked, by name or key; no filter
     files: tuple[str, ...] = ()  # what is being touched; no filter
+    worked: tuple[str, ...] = ()  # files of the session so far, the ends of paths; no filter
+    own: int = 0  # of the project where it is asked at least so many, where they fit at all
+
+    def in_conversation(self, before: str, session: str, files: Sequence[str]) -> Asked:
+        """The query as a prompt: asked with the end of what the agent said before it and with the
+        files of its session so far (edited ones first, the newest first). Of that session nothing
+        is answered."""
+        # On lines of their own the words are words: nobody writes operators to an agent.
+        query = "\n".join(f"{self.query}\n{before[-BEFORE:]}".split())
+        ends = dict.fromkeys("/".join(path.strip("/").split("/")[-2:]) for path in files)
+        filters = replace(self.filters, without_session=session)
+        return replace(self, query=query, filters=filters, worked=tuple(ends)[:_WORKED])
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,20 +128,34 @@ def answer_question(
         query = replace(query, must=None)
         search = Search(store, asked, query, filters, weights, embedder)
     found, told = _adjust_found(search, asked, weights, fates)
+    found = search.fold_turns(found)
     most = asked.offset + asked.k
     chosen = collapse_duplicates(found, most)
+    if asked.own and search.result.project:
+        chosen += _missing_own(found, chosen, search.result.project, asked.own)
     cut, more = _explain_cut(found, chosen, most)
     if asked.order != "relevance":
         newest_first = asked.order == "date_desc"
         chosen.sort(key=lambda one: one.best.candidate.epoch, reverse=newest_first)
     chosen = chosen[asked.offset :]
-    search.reading.read_items([one.best.candidate.id for one in chosen])
+    # A turn is shown by its card, unless what is asked for is something else.
+    narrowed = replace(filters, projects=(), session="", session_id=0, without_session="")
+    cards = search.cards if narrowed == ANYTHING else {}
+    shown = {
+        one.best.candidate.id: cards.get(one.best.candidate.turn or (0, 0), 0) for one in chosen
+    }
+    search.reading.read_items([*shown, *filter(None, shown.values())])
     hits, arms, rung = [], search.arms, search.rung
     for best, alike in chosen:
         if item := search.reading.items.get(best.candidate.id):
-            hit = make_hit(item, search.result.projects, best.score)
+            card = search.reading.items.get(shown[item.id], item)
+            hit = make_hit(card, search.result.projects, best.score)
             stale = told.get(item.id, FRESH).text
             hit = replace(hit, rung=rung, duplicates=len(alike), stale=stale)
+            if card is not item:
+                hit = replace(hit, excerpt=redact(item_text(item)), speaker=item.role)
+            parts = (item.id, *best.parts) if card is not item else best.parts
+            hit = replace(hit, parts=tuple(part for part in parts if part != card.id))
             if asked.explain:
                 by = tuple(name for name, ids in arms.items() if item.id in ids) or ("neighbours",)
                 hit = replace(hit, factors=best.factors, arms=by)
@@ -138,6 +165,21 @@ def answer_question(
         return Answer(hits, reach)
     numbers = {name: len(ids) for name, ids in arms.items() if ids}
     return Answer(hits, reach, numbers, search.shares, cut, more + search.far)
+
+
+def _missing_own(
+    found: Iterable[Ranked], chosen: Sequence[Chosen], project: int, wanted: int
+) -> list[Chosen]:
+    """What is missing to so many of this project: no busy project pushes it out."""
+    shown = {one.best.candidate.id for one in chosen}
+    there = sum(one.best.candidate.project == project for one in chosen)
+    alike = {id_ for one in chosen for id_ in one.alike}
+    own = (
+        one
+        for one in found
+        if one.candidate.project == project and one.candidate.id not in shown | alike
+    )
+    return collapse_duplicates(own, wanted - there) if there < wanted else []
 
 
 def _newest_hits(store: Store, asked: Asked, filters: Filters, fates: Fates | None) -> list[Hit]:

@@ -89,10 +89,15 @@ class Search(Protocol):
         """Everything that is found for a question before anything is scored."""
 
     def around(
-        self, probe: Probe, likeliest: Sequence[int], known: Collection[int], near: Collection[int]
+        self,
+        probe: Probe,
+        likeliest: Sequence[int],
+        known: Collection[int],
+        near: Collection[int],
+        turns: Collection[model.TurnKey] = (),
     ) -> model.Neighbours:
         """What stands beside the likeliest, and how near all are: those found (`known`) without
-        those whose nearness is known already (`near`)."""
+        those whose nearness is known already (`near`). And what was said in these turns."""
 
     def texts(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> model.Texts:
         """Items in this order and what is known of the use of these and of others: the last that a

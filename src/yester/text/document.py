@@ -112,6 +112,12 @@ def find_matches(
     return found
 
 
+def body_length(vector: bytes) -> int:
+    """How many terms the body of an item has."""
+    body = FIELDS.index("body")
+    return next((length for number, length, *_ in _walk_fields(vector) if number == body), 0)
+
+
 def hash_bytes(term: int) -> bytes:
     return term.to_bytes(4, "little")
 

@@ -143,7 +143,9 @@ def _make_digest(app: App, query: str, hits: Sequence[Hit]) -> Digest:
         asker = open_asker(app.config, app.reading, print_warning) if hits else None
     except ConfigError as error:
         reason = str(error)
-    digest = digest_hits(query, hits, asker)
+    parts = app.reading.get([part for hit in hits for part in hit.parts])
+    every = [*hits, *(make_hit(part, app.names) for part in parts)]
+    digest = digest_hits(query, every, asker)
     digest = replace(digest, reason=reason or digest.reason)
     if digest.reason:
         print_warning(f"the digest is made without a language model: {digest.reason}")

@@ -19,16 +19,17 @@ from yester.text.document import reading_cost
 from yester.text.sentences import find_snippet
 from yester.text.terms import query_terms
 
+_OF_A_SESSION = 3  # lines, where there are others; for a person, who wants to see what there is
 NO_WEIGHTS: Mapping[str, float] = {}
 MARK = "▶"  # the one that was asked for, among others
 _RULE = "\n" + "─" * 72 + "\n"  # between two that are shown whole
-_FULL = ("text", "role", "tool", "agent", "files", "prompt_number", "duplicates")
+_FULL = ("text", "role", "tool", "agent", "files", "prompt_number", "duplicates", "parts")
 
 
 def hit_as_json(hit: Hit, terms: Collection[str] = (), full: bool = False) -> dict[str, Any]:
     row: dict[str, Any] = {
         "id": hit.id, "ref": hit.ref, "kind": hit.kind, "type": hit.type, "project": hit.project,
-        "session": hit.session, "title": hit.title, "snippet": find_snippet(hit.text, terms),
+        "session": hit.session, "title": hit.title, "snippet": find_snippet(hit.excerpt or hit.text, terms),
         "epoch": hit.epoch, "score": round(hit.score, 4), "factors": hit.factors,
     }  # fmt: skip
     row |= {name: value for name in ("stale", "arms") if (value := getattr(hit, name))}
@@ -66,9 +67,10 @@ def join_names(app: App, *names: str) -> str:
 
 def _excerpt(app: App, hit: Hit, terms: Collection[str], most: int) -> str:
     """The part of its text that answers."""
+    text = hit.excerpt or hit.text
     if app.read_by_agent:
-        return lines.quote_text(find_snippet(lines.clean_text(hit.text), terms, most))
-    return find_snippet(hit.text, terms, most, _highlight_word if sys.stdout.isatty() else None)
+        return lines.quote_text(find_snippet(lines.clean_text(text), terms, most))
+    return find_snippet(text, terms, most, _highlight_word if sys.stdout.isatty() else None)
 
 
 def _highlight_word(word: str) -> str:
@@ -82,6 +84,7 @@ def format_hit(app: App, hit: Hit, terms: Collection[str] = (), clock: bool = Fa
     tool = join_names(app, hit.tool) + ": " if hit.tool else ""
     title = app.quote_line(hit.title) or _excerpt(app, hit, terms, 110) or "(empty)"
     more = f"  (+{hit.duplicates} alike)" if hit.duplicates else ""
+    more += f"  (+{len(hit.parts)} of this turn)" if hit.parts else ""
     return (
         f"{lines.item_icon(hit.kind, hit.type)} #{hit.id}  {when[11:] if clock else when}  {score}"
         f"{tool}{title}  ~{reading_cost(hit)}t{more}"
@@ -93,17 +96,21 @@ def hit_lines(
 ) -> Iterator[str]:
     """A line or two per hit, under the session it comes from."""
     terms = query_terms(query)
-    for number, (session, group) in enumerate(group_by_session(hits)):
+    sessions = group_by_session(hits)
+    for number, (session, group) in enumerate(sessions):
         first = group[0]
+        shown = group[:_OF_A_SESSION] if len(sessions) > 1 and not app.read_by_agent else group
         head = join_names(app, first.project, session[:8] if first.session else "", first.agent)
         yield ("\n" if number else "") + make_bold(head)
-        for hit in group:
+        for hit in shown:
             yield f"  {format_hit(app, hit, terms)}"
             if hit.title and " ".join(hit.text.split()).strip("# ") != hit.title:
                 yield f"      {_excerpt(app, hit, terms, 160)}"
             if hit.stale:
                 yield f"      ! {hit.stale}"
             yield from (f"      {reason}" for reason in explain_score(hit, weights))
+        if len(group) > len(shown):
+            yield f"  {len(group) - len(shown)} more of this session: --session {session[:8]}"
 
 
 class Page(NamedTuple):

@@ -105,9 +105,10 @@ def hit_row(hit: Hit, asked: Collection[str], clock: bool = False, mark: str = "
         format_time(hit.epoch, clock), name_within(hit.project),
         f"{hit.score:.2f}" if hit.score else "",
         f"~{reading_cost(hit)}t", f"{hit.duplicates} more alike" if hit.duplicates else "",
+        f"{len(hit.parts)} more of this turn" if hit.parts else "",
         f"since then: {_stale_note(hit.stale)}" if hit.stale else "",
     ]  # fmt: skip
-    text = join_title(hit.title, find_snippet(clean_text(hit.text), asked, _SNIPPET))
+    text = join_title(hit.title, find_snippet(clean_text(hit.excerpt or hit.text), asked, _SNIPPET))
     head = f"{mark}#{hit.id} {item_icon(hit.kind, hit.type)} {', '.join(filter(None, facts))}: "
     return _fit_row(head, text)
 

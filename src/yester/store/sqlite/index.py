@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from heapq import nlargest
 from itertools import compress, islice
@@ -194,7 +194,7 @@ class Postings(Struct):
 
     `narrowing` are expressions every answer fulfils. `exact` is a condition on `item i`, joined in
     only where tokens cannot express the filter. `members` marks the ids that pass, where the filter
-    is one project.
+    is one project; of what is `left_out` nothing is answered.
 
     A filter token may have more postings than the term it narrows, and walking them costs the same
     for every term. So rare terms are read without the filter and compared with the answer of one
@@ -206,6 +206,7 @@ class Postings(Struct):
     excluded: str = ""
     exact: Condition | None = None
     members: bytearray | None = None
+    left_out: Collection[int] = ()
 
     @property
     def _filtered(self) -> bool:
@@ -240,6 +241,8 @@ class Postings(Struct):
                     break
                 for id_ in self._narrowed_ids(f'"{term}"', _POSTINGS):
                     scores[id_] = held(id_, 0.0) + weight
+        for id_ in self.left_out:
+            scores.pop(id_, None)
         best = nlargest(limit, zip(scores.values(), scores.keys(), strict=True))
         return [id_ for _, id_ in best]
 

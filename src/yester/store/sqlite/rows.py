@@ -121,6 +121,10 @@ def filter_condition(
         condition.require("i.supersedes <> 0")
     if filters.types and "" not in filters.types:
         condition.require("i.type <> ''")
+    if filters.without_session:
+        condition.require(
+            "i.session NOT IN (SELECT id FROM session WHERE key = ?)", filters.without_session
+        )
     if filters.since is not None:
         condition.require("i.epoch >= ?", filters.since)
     if filters.until is not None:

@@ -7,7 +7,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from yester import model
-from yester.model import ANYTHING, Candidate, Filters, Neighbours, Probe, ProbeResult, replace
+from yester.model import (
+    ANYTHING,
+    Candidate,
+    Filters,
+    Neighbours,
+    Probe,
+    ProbeResult,
+    TurnKey,
+    replace,
+)
 from yester.store.sqlite import index, rows
 from yester.store.sqlite.items import ItemRows
 from yester.text.terms import inverse_frequency
@@ -45,15 +54,23 @@ class SearchRows(ItemRows):
         if probe.rarest:
             weighted = sorted(weighted, key=lambda one: one[2])[: probe.rarest]
         chosen: list[int] = []
+        here = self._project_id(probe.project) if probe.project and not projects else 0
         if probe.words and (weighted or probe.must is not None):
             chosen = self._by_words(weighted, probe, projects, sessions)
+            if here:
+                chosen += self._by_words(weighted, probe, [here], sessions)
         vector = probe.vector() if probe.vector is not None else None
         near = {}
         if vector is not None:
             near = self._nearest_items(vector, probe.model, filters, probe.nearest)
+            if here:
+                own = replace(filters, projects=(probe.project,))
+                near = self._nearest_items(vector, probe.model, own, probe.nearest) | near
         touching = self._items_touching(probe.files, filters, probe.most_files)
         named = self._items_touching(probe.paths, filters, probe.most_files)
-        others = (*near, *touching, *named) if probe.must is None else ()
+        edited = self._turns_editing(probe.worked, filters, probe.most_files)
+        worked = (item for _, item in edited.values())
+        others = (*near, *touching, *named, *worked) if probe.must is None else ()
         candidates = self._load_candidates(dict.fromkeys((*chosen, *others)))
         concepts, having = self._count_concepts(
             probe.names, [candidate.id for candidate in candidates]
@@ -62,18 +79,24 @@ class SearchRows(ItemRows):
             model.Statistics(items, held, lengths), alike, candidates, frozenset(chosen), near,
             touching, named, concepts, having, self._project_id(probe.project),
             {project.key: project.name for project in self.projects()} if probe.words else {},
+            edited,
         )  # fmt: skip
 
     def around(
-        self, probe: Probe, likeliest: Sequence[int], known: Collection[int], near: Collection[int]
+        self,
+        probe: Probe,
+        likeliest: Sequence[int],
+        known: Collection[int],
+        near: Collection[int],
+        turns: Collection[TurnKey] = (),
     ) -> Neighbours:
         pairs = self._find_neighbours(likeliest)
         seen = frozenset(known)
         missing = sorted({id_ for pair in pairs.values() for id_ in pair if id_} - seen)
         more = self._load_candidates(missing)
-        # A session is of one project, so that filter its neighbours pass by themselves.
+        # A session is of one project, so these filters its neighbours pass by themselves.
         passing = more
-        if replace(probe.filters, projects=()) != ANYTHING:
+        if replace(probe.filters, projects=(), without_session="") != ANYTHING:
             passing = self._load_candidates(missing, probe.filters)
         vector = probe.vector() if probe.vector is not None else None
         wanted = [id_ for id_ in (*known, *missing) if id_ not in near]
@@ -81,7 +104,10 @@ class SearchRows(ItemRows):
         if vector is not None:
             cosines, _ = self._cosines_of(vector, probe.model, wanted)
         _, having = self._count_concepts(probe.names, missing)
-        return Neighbours(pairs, more, frozenset(one.id for one in passing), cosines, having)
+        said, cards = self._turns_said(turns)
+        return Neighbours(
+            pairs, more, frozenset(one.id for one in passing), cosines, having, said, cards
+        )
 
     def texts(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> model.Texts:
         items = self.get(ids)
@@ -114,7 +140,11 @@ class SearchRows(ItemRows):
             exact = rows.filter_condition(filters, projects, sessions)
         elif len(narrowing) == len(projects) == 1 and not (excluded or wanted):
             members = self._members_of(projects[0])
-        postings = index.Postings(self._db, narrowing, excluded, exact, members)
+        own = self._all_ids(
+            "SELECT id FROM item WHERE session <> 0 AND session IN"
+            " (SELECT id FROM session WHERE key = ?)", filters.without_session,
+        ) if filters.without_session else ()  # fmt: skip
+        postings = index.Postings(self._db, narrowing, excluded, exact, members, own)
         return postings.choose_likeliest(weighted, probe.words)
 
     def _term_frequencies(self, terms: Iterable[str], projects: Sequence[int]) -> dict[str, int]:
@@ -167,7 +197,8 @@ class SearchRows(ItemRows):
         found = self._db.execute(
             "SELECT i.id, i.kind, i.role, i.type, i.project, i.session,"
             # A rule is as old as its words; its `updated` is when it was distilled.
-            " iif(i.kind = 'memory' AND i.type <> 'rule', i.updated, i.epoch), i.hash, t.vector"
+            " iif(i.kind = 'memory' AND i.type <> 'rule', i.updated, i.epoch), i.hash, t.vector,"
+            " i.prompt_number"
             # CROSS: with filters the planner would walk a whole project to find a few hundred.
             " FROM json_each(?) j CROSS JOIN item i ON i.id = j.value"
             f" CROSS JOIN item_terms t ON t.item = i.id WHERE {condition.sql}",
@@ -188,6 +219,46 @@ class SearchRows(ItemRows):
             (rows.wanted_files(files), *condition.values, most),
         )
         return {item: number for item, number, _ in found}
+
+    def _turns_editing(
+        self, files: Sequence[str], filters: Filters, most: int
+    ) -> dict[TurnKey, tuple[int, int]]:
+        """turn → how many of the files it has edited, and the last item of it that did."""
+        if not files:
+            return {}
+        condition = self._filter_items(filters)
+        found = self._db.execute(
+            "SELECT i.session, i.prompt_number, count(DISTINCT j.key) AS n, max(i.id)"
+            f" FROM {rows.TOUCHING} AND f.modified CROSS JOIN item i ON i.id = f.item"
+            f" WHERE i.session <> 0 AND i.prompt_number <> 0 AND {condition.sql}"
+            " GROUP BY i.session, i.prompt_number ORDER BY n DESC, max(i.epoch) DESC LIMIT ?",
+            (rows.wanted_files(files), *condition.values, most),
+        )
+        return {(session, number): (n, item) for session, number, n, item in found}
+
+    def _turns_said(
+        self, turns: Collection[TurnKey]
+    ) -> tuple[dict[TurnKey, list[bytes]], dict[TurnKey, int]]:
+        said: defaultdict[TurnKey, list[bytes]] = defaultdict(list)
+        cards: dict[TurnKey, int] = {}
+        for session, number, id_, kind, type_, vector in (
+            self._db.execute(
+                "SELECT i.session, i.prompt_number, i.id, i.kind, i.type, t.vector"
+                " FROM json_each(?) j CROSS JOIN item i"
+                " ON i.session = j.value ->> 0 AND i.prompt_number = j.value ->> 1"
+                " CROSS JOIN item_terms t ON t.item = i.id"
+                " WHERE i.prompt_number <> 0 AND i.role NOT IN ('tool', 'thinking')"
+                " AND i.status = 'active' AND i.kind IN ('prompt', 'message', 'summary')",
+                (rows.json_text(list(turns)),),
+            )
+            if turns
+            else ()
+        ):
+            if kind != "summary":
+                said[session, number].append(vector)
+            elif type_ == "turn":
+                cards[session, number] = id_
+        return said, cards
 
     def _count_concepts(
         self, names: Sequence[str], items: Sequence[int]

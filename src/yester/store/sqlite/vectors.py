@@ -119,12 +119,14 @@ class VectorRows(Connection):
             return {}
         ids, items, codes = known.ids, known.items, known.codes
         narrowed = filters != ANYTHING
-        if len(filters.projects) == 1 and replace(filters, projects=()) == ANYTHING:
+        others = replace(filters, projects=(), without_session="")
+        if len(filters.projects) == 1 and others == ANYTHING:
             marks = self._members_of(self._filter_ids(filters)[0][0])
             # What is newer than the marks is gone, and nobody's.
             held = np.append(np.frombuffer(marks, np.uint8), 0)
             own = np.flatnonzero(held[np.minimum(items, len(marks))])
-            ids, items, codes, narrowed = ids[own], items[own], codes[own], False
+            ids, items, codes = ids[own], items[own], codes[own]
+            narrowed = bool(filters.without_session)
         far = differing_bits(codes, sign_code(vector, model))
         wanted = max(_EACH * limit, _FEWEST)
         while True:
