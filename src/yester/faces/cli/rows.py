@@ -29,8 +29,9 @@ _FULL = ("text", "role", "tool", "agent", "files", "prompt_number", "duplicates"
 def hit_as_json(hit: Hit, terms: Collection[str] = (), full: bool = False) -> dict[str, Any]:
     row: dict[str, Any] = {
         "id": hit.id, "ref": hit.ref, "kind": hit.kind, "type": hit.type, "project": hit.project,
-        "session": hit.session, "title": hit.title, "snippet": find_snippet(hit.excerpt or hit.text, terms),
-        "epoch": hit.epoch, "score": round(hit.score, 4), "factors": hit.factors,
+        "session": hit.session, "title": hit.title,
+        "snippet": find_snippet(hit.excerpt or hit.text, terms), "epoch": hit.epoch,
+        "score": round(hit.score, 4), "factors": hit.factors,
     }  # fmt: skip
     row |= {name: value for name in ("stale", "arms") if (value := getattr(hit, name))}
     return row | {name: getattr(hit, name) for name in _FULL if full}
