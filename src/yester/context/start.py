@@ -16,7 +16,8 @@ cache survives.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -60,6 +61,7 @@ _FILES = 2  # named in a line
 _UNCOMMITTED = 4  # files named
 _TELLING = 12  # characters of last words that say something
 _FAILING = 2  # commands that do not work here
+_CHORE = re.compile(r"(?:docs|tests?|chore|ci|style|build)\b[(:!]", re.I)
 _KEPT = ("decision", "constraint", "preference", "runbook", "tech_debt")
 
 
@@ -144,12 +146,13 @@ def at_start(
         _add_own(block, project, [c for c in cards if c.session == here.session])
     others = [card for card in cards if card.session != here.session]
     _add_last(block, project, others, exchange)
+    sessions = {session for session, _ in block.turns if session}
     block.add_lines("Decided", "decided", _decided_lines(block, project), _DECIDED)
     failing = _failing_lines(store, project)
     block.add_lines("Does not work here", "fails here", failing, _FAILING)
     _add_at_hand(block)
     loose = _loose(store, project, cards)
-    _add_earlier(block, sorted((*cards, *loose), key=lambda one: -one.epoch))
+    _add_earlier(block, sorted((*cards, *loose), key=lambda one: -one.epoch), sessions)
     return join_contexts(rules, page.finish_page())
 
 
@@ -398,24 +401,38 @@ def _join_files(files: Collection[str], most: int, ahead: str = " and ") -> str:
     return ", ".join(names) + more
 
 
-def _add_earlier(block: _Block, cards: Sequence[Item]) -> None:
-    """Titles of other sessions, one each, on one line."""
-    sessions: set[str] = {session for session, _ in block.turns}
-    parts: list[tuple[Item, str]] = []
+def _add_earlier(block: _Block, cards: Sequence[Item], told: Container[str]) -> None:
+    """Titles of other sessions than those that are `told`, one each, on one line: what was about
+    the files that are changed, then the newest."""
+    signals = block.here.signals
+    files = frozenset(signals.changed if signals is not None else ())
+    by_session: dict[str, list[Item]] = {}
     for card in cards:
-        if len(parts) == _EARLIER:
-            break
-        status = card_status(card)
-        if (card.session and card.session in sessions) or block.is_told(card):
-            continue
-        if card.kind == "summary" and card.subtitle and status not in ("done", "changed"):
-            continue
-        sessions.add(card.session)
-        title = one_line(card.title or card.body, TITLE)
-        parts.append((card, f"{card.id} {quote_text(title)}"))
+        worth_telling = card.kind != "summary" or not card.subtitle or _is_finished(card)
+        if worth_telling and not (card.session in told or block.is_told(card)):
+            by_session.setdefault(card.session or f"item {card.id}", []).append(card)
+    best = [max(own, key=lambda card: _weight(card, files)) for own in by_session.values()]
+    best.sort(key=lambda card: files.isdisjoint(card.files_modified))
+    parts = [
+        (card, f"{card.id} {quote_text(one_line(card.title or card.body, TITLE))}")
+        for card in best[:_EARLIER]
+    ]
     while parts:
         line = "Earlier: " + " · ".join(text for _, text in parts)
         if block.page.add_line(line, parts[0][0].id, "earlier"):
             block.page.shown += [Shown(card.id, 0.0, 0, "earlier") for card, _ in parts[1:]]
             return
         parts.pop()
+
+
+def _is_finished(card: Item) -> bool:
+    return card_status(card) in ("done", "changed")
+
+
+def _weight(card: Item, files: Set[str]) -> tuple[bool, bool, bool, int]:
+    """Which turn of a session says most of it: one about these files, a commit that is no chore,
+    any commit, the one that changed most."""
+    committed = "committed" in card.subtitle
+    chore = _CHORE.match(card.title) is not None
+    about = not files.isdisjoint(card.files_modified)
+    return about, committed and not chore, committed, len(card.files_modified)
