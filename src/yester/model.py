@@ -549,9 +549,8 @@ class Probe(Struct, frozen=True):
     paths: Sequence[str] = ()  # named in the question
     most_files: int = 0  # candidates by files
     names: Sequence[str] = ()  # what could be concepts
-    # Where it is asked, by name or key. What it has is found besides what all projects have: no
-    # busy project can push it out.
-    project: str = ""
+    project: str = ""  # where it is asked, by name or key
+    own: bool = False  # what that project has is found besides what all have: none pushes it out
     worked: Sequence[str] = ()  # files of the session so far: which turns have edited them?
 
 

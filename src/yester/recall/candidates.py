@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from yester.recall.recall import Asked
 
 _TOUCHING = 100
-_LIKELIEST = 40  # candidates whose neighbours are looked at, and turns of which all is
+_LIKELIEST, _TURNS = 40, 24  # candidates whose neighbours are looked at, turns of which all is
 _READ = 8  # candidates whose text is read for words side by side
 _READ_AHEAD = 10  # whose text is fetched then: most of them are answers
 JUDGED = 30  # of the best whose use, and what became of whose files, is looked at
@@ -195,7 +195,8 @@ class Search:
             words=weights.words, must=query.must, vector=vector,
             model=embedder.sha if embedder is not None else "", nearest=weights.nearest,
             files=self._asked.files, paths=paths, most_files=_TOUCHING,
-            names=_concept_names(text), project=self._asked.project, worked=self._asked.worked,
+            names=_concept_names(text), project=self._asked.project,
+            own=self._asked.own > 0, worked=self._asked.worked,
         )  # fmt: skip
 
     def _wanted_terms(self) -> list[Wanted]:
@@ -235,7 +236,7 @@ class Search:
         self._having |= more.having
 
     def _likeliest_turns(self) -> list[TurnKey]:
-        most = max(_LIKELIEST, self._asked.offset + self._asked.k)
+        most = max(_TURNS, self._asked.offset + self._asked.k)
         by_likelihood = sorted(self._candidates, key=lambda one: self._likelihood_of(one.id))
         turns = dict.fromkeys(one.turn for one in by_likelihood)
         return [turn for turn in turns if turn is not None][:most]
@@ -335,7 +336,7 @@ class Search:
                 facts = {
                     name: max(one.factors.get(name, 0.0) for one in (best, *others))
                     for name in rank.TOLD
-                    if name in best.factors
+                    if self._asked.explain and name in best.factors
                 }
                 more = {name: value for name, value in more.items() if value}
                 best = best._replace(

@@ -21,6 +21,7 @@ from yester.model import DISTILLED, Document, Hit, Item
 from yester.text.terms import term_hash, text_terms
 
 FIELDS = ("title", "subtitle", "body", "facts", "concepts", "files", "tool", "sections")
+_MANY = 60  # bytes for each wanted term, up to which looking at all is cheaper than searching
 _HEADER = struct.Struct("<BII")
 
 
@@ -93,10 +94,17 @@ def find_matches(
 ) -> list[tuple[int, int, list[tuple[int, int]]]]:
     """(field number, number of terms, [(hash, count)]) of the wanted terms alone.
 
-    Scoring looks at hundreds of vectors for a handful of terms: those are searched for as the four
-    bytes they are stored as (`hash_bytes`), and nothing is decoded.
+    Scoring looks at hundreds of vectors for a handful of terms: in long ones those are searched for
+    as the four bytes they are stored as (`hash_bytes`), and nothing is decoded.
     """
     found: list[tuple[int, int, list[tuple[int, int]]]] = []
+    if _MANY * len(wanted) > len(vector):
+        asked = {term for term, _ in wanted}
+        for one in read_fields(vector):
+            if both := asked.intersection(one.hashes):
+                at, counts = one.hashes.index, one.counts
+                found.append((one.field, one.length, [(term, counts[at(term)]) for term in both]))
+        return found
     there = [one for one in wanted if one[1] in vector]
     find = vector.find
     for number, length, begin, end, _ in _walk_fields(vector) if there else ():

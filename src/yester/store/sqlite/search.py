@@ -54,7 +54,7 @@ class SearchRows(ItemRows):
         if probe.rarest:
             weighted = sorted(weighted, key=lambda one: one[2])[: probe.rarest]
         chosen: list[int] = []
-        here = self._project_id(probe.project) if probe.project and not projects else 0
+        here = self._project_id(probe.project) if probe.own and not projects else 0
         if probe.words and (weighted or probe.must is not None):
             chosen = self._by_words(weighted, probe, projects, sessions)
             if here:
