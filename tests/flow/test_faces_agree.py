@@ -66,6 +66,13 @@ QUESTIONS = [
         lambda memory: memory.recall("redis"),
     ),
     Question(
+        "search in a conversation",
+        None,
+        ("/api/search", {"query": "redis", "before": "the cache", "session": "s1", "limit": 9}),
+        None,
+        lambda memory: memory.recall("redis", 9, before="the cache", session="s1"),
+    ),
+    Question(
         "search, a page of it",
         ("recall", "redis", "-n", "2", "--offset", "1"),
         ("/api/search", {"query": "redis", "limit": 2, "offset": 1}),

@@ -55,6 +55,16 @@ class EverythingSearch(SearchRequest, kw_only=True):
     kinds: Annotated[list[fields.Kind], about("Only these kinds; narrower than type.")] = field(
         default_factory=list
     )
+    before: (
+        Annotated[
+            fields.Text,
+            about(
+                "What the agent said last. The query is then a prompt, session the one that asks "
+                "and is left out, files those it has worked on so far: no filters."
+            ),
+        ]
+        | None
+    ) = None
 
 
 class ObservationSearch(SearchRequest, kw_only=True):
@@ -143,6 +153,9 @@ def find_matches(memory: Memory, request: SearchRequest) -> Matches:
         request.query, filters, limit + (sessions or not request.explain), request.offset,
         request.order, request.explain, memory.now,
     )  # fmt: skip
+    if isinstance(request, EverythingSearch) and request.before is not None:
+        asked = replace(asked, filters=replace(filters, session="", files=()))
+        asked = asked.in_conversation(request.before, request.session, request.files)
     if sessions:
         found, answer = _find_sessions(memory, asked)
         more = len(found) > limit
