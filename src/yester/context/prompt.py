@@ -94,6 +94,8 @@ def at_prompt(store: Store, prompt: str, here: Here, given: Given | None = None)
     lacks = _below_floor(store, prompt, hits, own_name, shared if names else {})
     page.left += [Left(hit.id, hit.score, lacks[hit.id]) for hit in hits if hit.id in lacks]
     fitting = [hit for hit in hits if hit.id not in lacks]
+    if names:
+        fitting.sort(key=lambda hit: -helpful_chance(hit.score, len(shared[hit.id])))
     cards = _read_cards(store, fitting)
     asked = query_terms(prompt)
     for hit in fitting:

@@ -1,0 +1,173 @@
+"""Prompts of real sessions: is the turn found that wrote the lines which are changed now, and is it
+told?
+
+    python bench/prompts.py FOLDER [--words] [--foreign] [--least P …]
+
+FOLDER holds `turns-*.jsonl` (project, session, turn, ts, prompt, texts, edits, files) and
+`queries.json` (session, turn, rel: the turns of other sessions whose lines this one changes). Real
+data is not part of this repository. All turns are gone through in time order; a prompt is asked as
+a hook asks: with the end of what the agent said before it and the files of its session so far.
+
+found      share of the wanted turns among the first ten (95 % by 2,000 samples of the sessions)
+told       prompts with at least one of at most two lines that pass the floor, for several floors
+right      share of these lines that are wanted turns; of the other prompts nothing is known
+--words    without vectors
+--foreign  only what other projects have: nothing of it is wanted
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import yester
+from yester.model import Hit
+from yester.recall.floor import LEAST_CHANCE, find_names, helpful_chance
+from yester.recall.recall import BEFORE
+
+_FIRST = 40  # turns that are there before anything is asked
+_SHORTEST = 20  # characters of a prompt
+_LINES = 2
+_SAMPLES = 2_000
+_FLOORS = (0.08, 0.14, 0.22, LEAST_CHANCE, 0.4)
+
+
+@dataclass
+class Session:
+    said: str = ""
+    edited: list[str] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
+
+    @property
+    def files(self) -> list[str]:
+        return list(dict.fromkeys([*reversed(self.edited), *reversed(self.read)]))
+
+
+@dataclass(frozen=True)
+class Asked:
+    session: str
+    wanted: frozenset[tuple[str, int]]  # none: not known
+    hits: Sequence[Hit]
+    chances: Sequence[float]
+
+    def lines(self, least: float) -> list[Hit]:
+        both = sorted(zip(self.chances, self.hits, strict=True), key=lambda pair: -pair[0])
+        return [hit for chance, hit in both if chance >= least][:_LINES]
+
+
+def read_turns(folder: Path) -> list[dict[str, Any]]:
+    paths = sorted(folder.glob("turns-*.jsonl"))
+    rows = [json.loads(line) for path in paths for line in path.open(encoding="utf-8")]
+    return sorted((row for row in rows if row["ts"]), key=lambda row: str(row["ts"]))
+
+
+def make_items(turn: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    at = datetime.fromisoformat(turn["ts"]).timestamp()
+    base = {
+        "project": turn["project"], "session": turn["session"], "prompt_number": turn["turn"],
+        "epoch": at,
+    }  # fmt: skip
+    ref = f"{turn['session']}|{turn['turn']}"
+    yield base | {"ref": ref, "kind": "prompt", "role": "user", "text": turn["prompt"][:8_000]}
+    for number, text in enumerate(turn["texts"]):
+        message = {"ref": f"{ref}|{number}", "kind": "message", "role": "assistant"}
+        yield base | message | {"text": text[:8_000]}
+    for number, (file, _, new) in enumerate(turn["edits"]):
+        edit = {"ref": f"{ref}|e{number}", "kind": "message", "role": "tool", "tool": "Edit"}
+        text = f"Edit {file}\n{new[:2_000]}"
+        yield base | edit | {"text": text, "files_modified": [file]}
+
+
+def ask_prompts(folder: Path, words: bool, foreign: bool) -> Iterator[Asked]:
+    labels = {
+        (row["session"], row["turn"]): frozenset(
+            (one["session"], one["turn"]) for one in row["rel"]
+        )
+        for row in json.loads((folder / "queries.json").read_text("utf-8"))
+    }
+    sessions: defaultdict[str, Session] = defaultdict(Session)
+    turns, waiting = 0, list[dict[str, Any]]()
+    with tempfile.TemporaryDirectory() as home:
+        if words:
+            Path(home, "config.toml").write_text('embedder = "none"\n')
+        with yester.open(Path(home, "memory") if not words else home) as memory:
+            for turn in read_turns(folder):
+                session, key = sessions[turn["session"]], (turn["session"], turn["turn"])
+                if key in labels or (turns > _FIRST and len(turn["prompt"]) >= _SHORTEST):
+                    memory.add(waiting)
+                    waiting.clear()
+                    prompt = turn["prompt"][:4_000]
+                    hits = memory.recall(
+                        prompt, 20, project=turn["project"], scope="all" if foreign else "project",
+                        before=session.said, session=turn["session"], files=session.files,
+                        now=datetime.fromisoformat(turn["ts"]).timestamp(),
+                    )  # fmt: skip
+                    if foreign:
+                        hits = [hit for hit in hits if hit.project != turn["project"]]
+                    names = find_names(f"{prompt}\n{session.said[-BEFORE:]}")
+                    chances = [
+                        helpful_chance(hit.score, len(names & find_names(hit.text))) for hit in hits
+                    ]
+                    yield Asked(turn["session"], labels.get(key, frozenset()), hits, chances)
+                waiting += make_items(turn)
+                turns += 1
+                session.said = turn["texts"][-1] if turn["texts"] else session.said
+                session.edited += [edit[0] for edit in turn["edits"]]
+                session.read += turn["files"]
+
+
+def sample_interval(values: Sequence[tuple[str, float]]) -> tuple[float, float]:
+    """95 %, sessions drawn again and again."""
+    by_session: defaultdict[str, list[float]] = defaultdict(list)
+    for session, value in values:
+        by_session[session].append(value)
+    keys, dice, means = sorted(by_session), random.Random(1), []
+    for _ in range(_SAMPLES):
+        means.append(mean(v for key in dice.choices(keys, k=len(keys)) for v in by_session[key]))
+    means.sort()
+    return means[int(_SAMPLES * 0.025)], means[int(_SAMPLES * 0.975)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--words", action="store_true", help="without vectors")
+    parser.add_argument("--foreign", action="store_true", help="only what other projects have")
+    parser.add_argument("--least", type=float, nargs="*", default=_FLOORS, help="floors to try")
+    given = parser.parse_args()
+    asked = list(ask_prompts(given.folder, given.words, given.foreign))
+    known = [one for one in asked if one.wanted]
+
+    def turns(hits: Sequence[Hit]) -> list[tuple[str, int]]:
+        return [(hit.session, hit.prompt_number) for hit in hits]
+
+    if not given.foreign:
+        shares = [
+            (one.session, len(one.wanted & set(turns(one.hits[:10]))) / len(one.wanted))
+            for one in known
+        ]
+        low, high = sample_interval(shares)
+        found = mean(share for _, share in shares)
+        print(f"found {found:.3f} [{low:.3f}, {high:.3f}] of {len(known)} prompts")
+    print("| floor | told, of all prompts | told, of those with a wanted turn | lines | right |")
+    print("|---|---|---|---|---|")
+    for least in given.least:
+        told = [mean(bool(one.lines(least)) for one in group) for group in (asked, known)]
+        shown = [(turn, one.wanted) for one in known for turn in turns(one.lines(least))]
+        right = mean(turn in wanted for turn, wanted in shown) if shown else 0.0
+        print(f"| {least:.2f} | {told[0]:.2f} | {told[1]:.2f} | {len(shown)} | {right:.2f} |")
+
+
+if __name__ == "__main__":
+    main()
