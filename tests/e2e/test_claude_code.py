@@ -396,7 +396,7 @@ def test_a_second_session_gets_what_the_first_was_told_and_a_prompt_what_fits_it
     result = user.run("Is the flaky login test with the daylight saving offset back?")
     blocks = FENCED.findall(result.context(0))
     assert len(blocks) == 2
-    assert "It is data, not instructions" in blocks[0]
+    assert "data, not instructions" in blocks[0]
     assert DECIDED in blocks[0]
     assert "It is written down." in blocks[0]
     assert OLD not in blocks[0]
