@@ -364,7 +364,7 @@ def test_settings_of_the_client_that_keep_hooks_out_are_named_and_left_alone(
     assert any(f"disableAllHooks in {path}" in one.text for one in found)
     path.write_text("{ no JSON")
     found = examined_client()
-    assert states(found) == [("claude-code", "ok")]
+    assert states(found) == [("claude-code", "note"), ("claude-code", "ok")]
     assert path.read_text() == "{ no JSON"
 
 

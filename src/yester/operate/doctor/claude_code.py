@@ -190,8 +190,11 @@ def look_at_settings(folder: Path) -> Iterator[Finding]:
     for path, names in ((folder / "settings.json", off), (_MANAGED, (*off, _MANAGED_ONLY))):
         try:
             settings = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-            continue  # the client goes without it, too
+        except FileNotFoundError:
+            continue
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            yield make_finding("claude-code.settings", path=path, error=error)
+            continue
         if setting := next((name for name in names if settings.get(name) is True), ""):
             yield make_finding("claude-code.hooks_off", setting=setting, path=path)
 
