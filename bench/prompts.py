@@ -115,7 +115,8 @@ def ask_prompts(folder: Path, words: bool, foreign: bool) -> Iterator[Asked]:
                         hits = [hit for hit in hits if hit.project != turn["project"]]
                     names = find_names(f"{prompt}\n{session.said[-BEFORE:]}")
                     chances = [
-                        helpful_chance(hit.score, len(names & find_names(hit.text))) for hit in hits
+                        helpful_chance(hit.score, len(names.keys() & find_names(hit.text)))
+                        for hit in hits
                     ]
                     yield Asked(turn["session"], labels.get(key, frozenset()), hits, chances)
                 waiting += make_items(turn)

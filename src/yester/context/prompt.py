@@ -13,6 +13,7 @@ from yester.context.block import Context, Here, Left, Page
 from yester.context.cards import describe_hit, holds, read_cards
 from yester.context.lines import (
     card_line,
+    card_status,
     clean_text,
     hit_line,
     join_title,
@@ -90,7 +91,9 @@ def at_prompt(store: Store, prompt: str, here: Here, given: Given | None = None)
     own_name = _project_name(store, here)
     hits = _find_hits(store, prompt, here, own_name)
     names = find_names(f"{prompt}\n{here.before[-BEFORE:]}")
-    shared = {hit.id: sorted(names & find_names(_words_of(hit))) for hit in hits}
+    shared = {
+        hit.id: [names[name] for name in names.keys() & find_names(_words_of(hit))] for hit in hits
+    }
     lacks = _below_floor(store, prompt, hits, own_name, shared if names else {})
     page.left += [Left(hit.id, hit.score, lacks[hit.id]) for hit in hits if hit.id in lacks]
     fitting = [hit for hit in hits if hit.id not in lacks]
@@ -113,7 +116,9 @@ def at_prompt(store: Store, prompt: str, here: Here, given: Given | None = None)
         else:
             answers = hit.excerpt and hit.speaker in ("assistant", "") and holds(card)
             words = find_snippet(clean_text(hit.excerpt), asked, _SNIPPET) if answers else ""
-            line = card_line(card, here.calendar, words, origin, names=shared[hit.id])
+            # Of an answer the words that fit the prompt, of work its cause.
+            why = words if card_status(card) == "answered" else card.body or words
+            line = card_line(card, here.calendar, why, origin, names=sorted(shared[hit.id]))
             line += stale_text(hit)
         page.add_line(line, told.id, "same project" if own else "other project", hit.score)
     return page.finish_page()

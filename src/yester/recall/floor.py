@@ -54,12 +54,14 @@ _FEWEST_TERMS, _MOST_TERMS = 4, 80  # below, chance rules; above, recall asks wi
 CHANCE, FIT, NAMES = -5.48, 4.85, 0.49
 LEAST_CHANCE = 0.3
 LEAST_ASKED_BACK = 0.14  # where the prompt itself asks for what was before
-_NAME = re.compile(r"#\d+|[A-Za-z_]\w*(?:[./_-]\w+)+|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*")
+_NAME = re.compile(
+    r"#\d{2,}|[A-Za-z_][\w-]*(?:[./_][\w-]+)+|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*"
+)
 
 
-def find_names(text: str) -> set[str]:
-    """Identifiers, paths and numbers of issues, in lower case."""
-    return {name.lower() for name in _NAME.findall(text)}
+def find_names(text: str) -> dict[str, str]:
+    """Identifiers, paths and numbers of issues: in lower case → as they are written."""
+    return {name.lower(): name for name in _NAME.findall(text)}
 
 
 def helpful_chance(score: float, names: int) -> float:
