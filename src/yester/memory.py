@@ -313,7 +313,12 @@ class Memory:
     def weights(self) -> Weights:
         from yester.recall.rank import Weights
 
-        return Weights().with_half_life(self.config.number("recency_halflife_days"))
+        rankings = {"default": Weights, "seed": Weights.seed_profile}
+        chosen = self.config.text("ranking")
+        if chosen not in rankings:
+            known = " or ".join(rankings)
+            raise ConfigError(f"ranking is {quote_value(chosen)!r}, but must be {known}")
+        return rankings[chosen]().with_half_life(self.config.number("recency_halflife_days"))
 
     @property
     def embedder(self) -> Embedder | None:

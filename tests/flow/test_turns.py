@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import yester
 from tests.distilling import Story, distilled
 from yester.context.block import Here
 from yester.context.prompt import at_prompt
+from yester.errors import ConfigError
 from yester.model import Filters
 from yester.operations.context import ContextRequest, build_context
 from yester.project import named_project
@@ -172,3 +174,17 @@ def test_a_hook_asks_with_what_its_session_has_said_and_touched(harbour):
     own = {hit.id for hit in harbour.recall("crane report tides", session="s9", k=9)}
     assert left
     assert own.isdisjoint(left)
+
+
+@pytest.mark.requirement("REC-24", "REC-05")
+def test_the_seeds_ranking_can_be_chosen(harbour, home):
+    (home / "config.toml").write_text('ranking = "seed"\n')
+    with yester.open(home) as seed:
+        hit = seed.recall("tide table", now=NOW, explain=True)[0]
+    assert hit.factors["recency"] == pytest.approx(2**-0.5, abs=0.01)  # a day of two
+    (home / "config.toml").write_text('ranking = "best"\n')
+    with (
+        yester.open(home) as wrong,
+        pytest.raises(ConfigError, match="ranking is 'best', but must be default or seed"),
+    ):
+        wrong.recall("tide table")
