@@ -65,7 +65,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """What is imported and collected stays to the end: the garbage collector need not look at it
-    again and again, which took a tenth of the time of all tests."""
+    again and again."""
     gc.disable()
     found = yield
     gc.freeze()

@@ -151,7 +151,7 @@ def _child(wanted: dict[str, Any]) -> int:
 
 
 # They are run once before the first fork: what a command does for the first time -- compiling
-# patterns, reading tables, filling the caches of the interpreter -- took a quarter of each.
+# patterns, reading tables, filling the caches of the interpreter -- took a fifth of each.
 _PRACTICE = (
     ("remember", "Queues are drained before a deployment."),
     ("recall", "queues"),
