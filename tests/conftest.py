@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -48,11 +50,27 @@ if _in_memory():
     # Every commit waits for the disk, and tests for little else.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_RAM))
 
+_PYTHON3 = shutil.which("python3")
+if _PYTHON3 and Path(_PYTHON3).read_bytes()[:2] == b"#!":
+    # A script, as of pyenv, looks for Python at every start: `doctor` waits for little else.
+    os.environ["PATH"] = f"{sys.base_prefix}/bin{os.pathsep}{os.environ['PATH']}"
+
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Folders whose tests are all left out by `-m "not …"` are not even imported."""
     folder = collection_path.parent == ROOT / "tests" and collection_path.name
     return (folder and f"not {folder}" in config.option.markexpr.split(" and ")) or None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays to the end: the garbage collector need not look at it
+    again and again."""
+    gc.disable()
+    found = yield
+    gc.freeze()
+    gc.enable()
+    return found
 
 
 @pytest.fixture(autouse=True)
