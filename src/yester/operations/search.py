@@ -55,16 +55,13 @@ class EverythingSearch(SearchRequest, kw_only=True):
     kinds: Annotated[list[fields.Kind], about("Only these kinds; narrower than type.")] = field(
         default_factory=list
     )
-    before: (
-        Annotated[
-            fields.Text,
-            about(
-                "What the agent said last. The query is then a prompt, session the one that asks "
-                "and is left out, files those it has worked on so far: no filters."
-            ),
-        ]
-        | None
-    ) = None
+    before: Annotated[
+        fields.Text | None,
+        about(
+            "What the agent said last. The query is then a prompt, session the one that asks and "
+            "is left out, files those it has worked on so far: no filters."
+        ),
+    ] = None
 
 
 class ObservationSearch(SearchRequest, kw_only=True):
