@@ -45,7 +45,7 @@ from yester.store.contract import Store
 from yester.text.sentences import find_snippet
 from yester.text.terms import query_terms
 
-_ASKED, _OWN = 20, 5  # hits, of which some are known or below the floor; of the own project
+_ASKED, _OWN = 12, 4  # hits, of which some are known or below the floor; of the own project
 # A few lines are shown: fewer candidates than where ten answers are wanted.
 _WORDS, _NEAREST = 80, 60
 _LONGEST_PROMPT = 20_000  # characters; the question stands at the beginning or the end
