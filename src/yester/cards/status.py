@@ -274,8 +274,8 @@ def _judge(changes: Changes, at: int, edits: Sequence[_Edit], back: int) -> Stat
         passing = again if same else None  # nothing had to be changed for it
     if left:
         ids = [one.commit.id_until(until) for one in committed if one.commit is not None]
-        told = f"committed {', '.join(dict.fromkeys(filter(None, ids)))}" if committed else ""
-        told = told.strip()
+        named = ", ".join(dict.fromkeys(filter(None, ids)))
+        told = f"committed {named}".strip() if committed else ""
         if passing is None and not committed:
             passing = _checked_later(turns, at, left, back)
         if passing is not None or 2 * len(committed) > len(left):
@@ -366,12 +366,10 @@ def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None
 
 def _is_foreign(step: Step, names: Collection[str]) -> bool:
     """Does a linter complain, and only of files that were not changed?"""
-    told = [error.text for error in step.errors]
-    where = [file_name(found[0]) for found in map(_PLACE.match, told) if found]
-    return bool(
-        step.kind == "lint" and step.passed is False and names and where
-        and len(where) == len(told) and not set(where) & set(names)
-    )  # fmt: skip
+    if step.kind != "lint" or step.passed or not step.errors or not names:
+        return False
+    places = [_PLACE.match(error.text) for error in step.errors]
+    return all(place is not None and file_name(place[0]) not in names for place in places)
 
 
 def _refuses_file(step: Step, names: Collection[str]) -> bool:

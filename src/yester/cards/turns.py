@@ -254,8 +254,8 @@ def read_step(
     edited = () if failed else own_files(item.files_modified)
     step = Step(item, edited, why_not=why_not)
     if item.tool.lower() not in SHELLS:
-        if load_pattern("tools", "refused").search(item.body[-_REFUSAL:]):
-            step = replace(step, edited=(), ran=Ran(refused=True))
+        if failed and load_pattern("tools", "refused").search(item.body[-_REFUSAL:]):
+            step = replace(step, ran=Ran(refused=True))
         elif edited or step.asks:
             return step
         return replace(step, item=replace(item, body=item.body[:BRIEF_CHARS]))
