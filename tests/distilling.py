@@ -70,6 +70,11 @@ class Story:
     def fails(self, command: str, output: str, status: int = 1) -> Item:
         return self.ran(command, f"Exit code {status}\n{output}", failed=True)
 
+    def refuses(self, tool: str, given: dict[str, str]) -> Item:
+        """The user does not let the agent do it."""
+        answer = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+        return self._call(tool, given, answer, failed=True)
+
     def replaces(self, file: str, old: str, new: str) -> Item:
         given = {"file_path": file, "old_string": old, "new_string": new}
         answer = f"The file {file} has been updated successfully."

@@ -44,6 +44,8 @@ def add_event(story: Story, event: dict[str, Any]) -> None:
             story.fails(command, event.get("output", ""), status)
         case {"run": command}:
             story.ran(command, event.get("output", ""))
+        case {"plan": text}:
+            story.refuses("ExitPlanMode", {"plan": text})
         case {"commit": subject, "hash": hash_}:
             story.commits(subject, event.get("body", ""), hash_)
         case {"todo": text}:

@@ -206,6 +206,129 @@ HISTORIES = {
                    s.ran("pytest -q", "9 passed in 0.31s"), s.says("Done.")),
         ["done: `pytest -q` 9 passed", "done: `pytest -q` 9 passed"],
     ),
+    "its plan was refused, and nothing came after it": (
+        lambda s: (s.prompt("How could the client keep its sessions?"), s.reads(CLIENT),
+                   s.refuses("ExitPlanMode", {"plan": "# Plan: Keep sessions open"})),
+        ["open: plan not started"],
+    ),
+    "its plan was refused, and handed in again": (
+        lambda s: (s.prompt("How could the client keep its sessions?"),
+                   s.refuses("ExitPlanMode", {"plan": "# Plan: Keep sessions open"}),
+                   changed(s, "Implement the following plan:\n\n# Plan: Keep sessions open"),
+                   s.ran("pytest -q", "9 passed in 0.31s"), s.says("Done.")),
+        ["talk", "done: `pytest -q` 9 passed"],
+    ),
+    "an edit was refused, and nobody went on with it": (
+        lambda s: (changed(s), s.refuses("Edit", {"file_path": TEST}),
+                   s.prompt("where do retries happen?"), s.says("In `send()`.")),
+        ["open: broken off", "talk"],
+    ),
+    "a check that is not there": (
+        lambda s: (changed(s), s.ran("pytest -q", "9 passed in 0.31s"),
+                   s.fails("mise run lint:full", "mise ERROR no task lint:full found"),
+                   s.fails("ruff check .", "sh: no ruff here", 127), s.says("Done.")),
+        ["done: `pytest -q` 9 passed"],
+    ),
+    "a linter complains of another file": (
+        lambda s: (changed(s), s.ran("pytest -q", "9 passed in 0.31s"), edit(s),
+                   s.fails("ruff check .", "pay/ledger.py:3:1: F401 `os` imported but unused"),
+                   s.says("That was there before.")),
+        ["changed: not verified"],
+    ),
+    "a linter complains of a changed file": (
+        lambda s: (changed(s), s.fails("ruff check .", "pay/client.py:3:1: F401 `os` is not used"),
+                   s.says("That was there before.")),
+        ["failed: `ruff check .` failed"],
+    ),
+    "committed later in spite of a run that failed": (
+        lambda s: (changed(s), s.ran("pytest -q", "=== 2 failed, 7 passed in 0.31s ==="),
+                   s.says("These are of a clone."), s.prompt("commit"),
+                   s.commits("Use one connection per call"), s.says("Committed.")),
+        ["done: committed abc1234", "done: committed abc1234"],
+    ),
+    "committed in the same turn in spite of a run that failed": (
+        lambda s: (changed(s), s.fails("pytest -q", "=== 2 failed, 7 passed in 0.31s ==="),
+                   s.commits("Use one connection per call"), s.says("Committed.")),
+        ["failed: `pytest -q` 2 failed"],
+    ),
+    "amended": (
+        lambda s: (changed(s), s.commits("Use one connection"), s.says("Committed."),
+                   s.prompt("and its test"), edit(s, TEST),
+                   s.ran("git commit -a --amend --no-edit", "[main def5678] Use one connection"),
+                   s.says("Amended.")),
+        ["done: committed def5678", "done: committed def5678"],
+    ),
+    "squashed by a rebase, and listed": (
+        lambda s: (changed(s), s.ran("git commit -am 'fixup! Use one connection'",
+                                     "[main abc1234] fixup! Use one connection"),
+                   s.ran("git rebase --autosquash HEAD~2", "Successfully rebased and updated x."),
+                   s.ran("git log --oneline -2", "1234567 Use one connection\n7654321 Begin"),
+                   s.says("Squashed.")),
+        ["done: committed 1234567"],
+    ),
+    "rebased, and nobody told the new id": (
+        lambda s: (changed(s), s.commits("Use one connection"),
+                   s.ran("git pull --rebase", "Successfully rebased and updated main."),
+                   s.says("Rebased.")),
+        ["done: committed"],
+    ),
+    "somebody's text is no commit": (
+        lambda s: (s.prompt("how is a command encoded?"),
+                   s.ran("x='git commit -m \"hello; world\"'; echo $x"),
+                   s.says("By percent signs.")),
+        ["talk"],
+    ),
+    "prose was changed after the tests": (
+        lambda s: (changed(s), s.ran("pytest -q", "9 passed in 0.31s"), edit(s, "README.md"),
+                   s.says("Done.")),
+        ["done: `pytest -q` 9 passed"],
+    ),
+    "a linter beside the tests is content": (
+        lambda s: (changed(s), s.says("I check it now."),
+                   s.ran("ruff check . ; pytest -q | grep -v passed; echo", "0 issues."),
+                   s.says("Done.")),
+        ["changed: not verified"],
+    ),
+    "it has it printed that it passed": (
+        lambda s: (changed(s), s.ran("gofmt -w a.go\ngo build . 2>&1 | head && echo BUILD OK",
+                                     "BUILD OK"), s.says("Done.")),
+        ["done: `go build .` passed"],
+    ),
+    "it has it printed in spite of an error": (
+        lambda s: (changed(s), s.ran("go build . 2>&1 | head && echo BUILD OK",
+                                     "./client.go:3:5: undefined: connect\nBUILD OK"),
+                   s.says("Done.")),
+        ["changed: not verified"],
+    ),
+    "changed by a shell": (
+        lambda s: (s.prompt("Use eight seconds"), s.ran(f"sed -i 's/6;/8;/' {CLIENT}"),
+                   s.ran("git mv pay/a.py pay/b.py"), s.ran("pytest -q", "9 passed in 0.31s"),
+                   s.says("Done.")),
+        ["done: `pytest -q` 9 passed"],
+    ),
+    "changed by a script": (
+        lambda s: (s.prompt("Use eight seconds"),
+                   s.ran(f"python3 - <<'EOF'\nopen('{CLIENT}', 'w').write('x')\nEOF"),
+                   s.says("Done.")),
+        ["changed: not verified"],
+    ),
+    "a trial elsewhere changes nothing": (
+        lambda s: (s.prompt("Is it the timeout?"), s.ran("cd /tmp && sed -i 's/6/8/' client.py"),
+                   s.ran("mv todo/a.md done/a.md"), s.ran(f"rm -f {CLIENT}.orig"),
+                   s.says("No, it is not the timeout.")),
+        ["talk"],
+    ),
+    "merged": (
+        lambda s: (s.prompt("merge it"), s.ran("gh pr merge 12 --squash"), s.says("Merged.")),
+        ["done: `gh pr merge 12 --squash`"],
+    ),
+    "put back in the same turn": (
+        lambda s: (changed(s, "Do the tests notice it?"),
+                   s.fails("pytest -q", "=== 2 failed, 7 passed in 0.31s ==="),
+                   edit(s, old=NEW, new=OLD), s.ran("pytest -q", "9 passed in 0.31s"),
+                   s.says("They do.")),
+        ["answered: `pytest -q` 9 passed"],
+    ),
     "the user has to decide": (
         lambda s: (s.prompt("what about the .gitignore?"),
                    s.says("It is ignored, or it is kept. Which would you like?")),
@@ -235,6 +358,7 @@ steps = st.lists(
     st.sampled_from([
         "prompt", "edit", "edit back", "pass", "fail", "commit", "git stash", "git stash pop",
         "git checkout -- pay/client.py", "git reset --hard HEAD~1", "git revert HEAD", "says",
+        "amend", "git pull --rebase", "refuse", "sed -i 's/6/8/' pay/client.py",
     ]),
     max_size=30,
 )  # fmt: skip
@@ -259,6 +383,12 @@ def test_later_turns_than_those_that_count_change_nothing(names):
                 story.fails("pytest -q", "=== 2 failed in 0.31s ===")
             case "commit":
                 story.commits("Use one connection per call")
+            case "amend":
+                story.ran("git commit -a --amend --no-edit", "[main def5678] Use one connection")
+            case "git pull --rebase":
+                story.ran(name, "Successfully rebased and updated main.")
+            case "refuse":
+                story.refuses("ExitPlanMode", {"plan": "# Keep sessions open"})
             case "says":
                 story.says("It is done, as far as I can see.")
             case _:

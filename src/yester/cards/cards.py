@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Fact, Gate, Looked
 from yester.cards.observations import find_answer
 from yester.cards.statements import cut_clause, find_cues, is_reason
-from yester.cards.titles import request_title, title_words
+from yester.cards.status import UNSTARTED
+from yester.cards.titles import heading_title, request_title, title_words
 from yester.cards.tools import file_names
 from yester.cards.turns import View
 from yester.model import Item, replace
@@ -50,10 +51,12 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     answers = status.word == "answered" and not drafts
     answer, taken = find_answer(looked, gate) if answers else ("", [])
     facts = [fact for draft in drafts for fact in draft.facts] or (taken if answer else [])
-    wanted = request_title(request)
-    titles = (answer, *done, *found, wanted, *(draft.title for draft in drafts))
+    deed = turn.last_deed if status.evidence == UNSTARTED else None
+    plan = heading_title(deed.item) if deed is not None else ""
+    wanted = plan or request_title(request)
+    titles = (plan, answer, *done, *found, wanted, *(draft.title for draft in drafts))
     title = next(filter(None, titles), "")
-    undone = wanted if status.evidence.startswith("`git revert") else ""
+    undone = wanted if status.evidence.startswith(("`git revert", "`gh pr merge")) else ""
     fields = {
         "request": [request],
         "investigated": [_investigated(turn)],

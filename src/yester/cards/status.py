@@ -16,21 +16,21 @@ so that looking at the last turns alone gives the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from yester.agents.values import trim_text
 from yester.cards.statements import cut_clause
 from yester.cards.tools import (
     CHECKS,
     Commit,
     file_name,
     is_missing_tool,
+    is_prose,
     program_name,
-    replaced_texts,
     split_command,
 )
-from yester.cards.turns import Step, View
+from yester.cards.turns import PLANS, Step, View, inverts_edit
+from yester.model import replace
 from yester.tables import load_pattern
 
 STATUSES = ("reverted", "open", "failed", "done", "changed", "answered", "talk")
@@ -41,9 +41,10 @@ _BACK_BY = re.compile(r"HEAD(?:~(\d*)|(\^+))")
 _KEEPS = re.compile(r"git(?: -[cC] \S+)* (?:branch|cherry-pick|switch)\b")
 # Not files: a branch is made or a side is taken.
 _OTHER_CHECKOUT = {"-b", "-B", "--orphan", "--track", "-t", "--ours", "--theirs", "--detach"}
+_PLACE = re.compile(r"[^\s:(]+\.\w+(?=[:(]\d)")
+UNSTARTED = "plan not started"
 _ANSWER = 160  # characters of a closing message that says something
 _COMMAND = 60
-_SHORTEST = 8  # characters; less may be exchanged by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,25 @@ class _Edit:
     file: str
     step: Step
     committed: int = -1
-    hash: str = ""
+    commit: _Made | None = None
     gone: int = -1
     by: str = ""  # what took it back
     stashed: bool = False
+
+
+@dataclass(slots=True)
+class _Made:
+    """A commit, what it holds, and its id from which turn on: "" where it was made anew and nobody
+    has told the new one."""
+
+    turn: int
+    step: Step
+    commit: Commit
+    edits: list[_Edit]
+    ids: list[tuple[int, str]]
+
+    def id_until(self, turn: int) -> str:
+        return next((id_ for since, id_ in reversed(self.ids) if since <= turn), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +110,8 @@ class Changes:
 
     turns: Sequence[View]
     edits: list[_Edit] = field(default_factory=list)
-    commits: list[tuple[int, Step, Commit, list[_Edit]]] = field(default_factory=list)
-    reverts: dict[int, str] = field(
-        default_factory=dict
-    )  # turn → the command that took commits back
+    commits: list[_Made] = field(default_factory=list)
+    deeds: dict[int, str] = field(default_factory=dict)  # turn → what took back or merged commits
     staged: set[str] = field(default_factory=set)  # what the turn has added to the index
 
     def follow(self) -> Changes:
@@ -112,21 +126,20 @@ class Changes:
         """For each turn the commits of its work. Work is often committed in a turn of its own
         ("commit this"): then it counts where it was done, at most so many turns earlier."""
         found: list[list[Committed]] = [[] for _ in self.turns]
-        for at, step, commit, held in self.commits:
-            near_by = [one for one in held if at - one.turn <= back]
-            place = near_by[-1].turn if near_by else at
+        for made in self.commits:
+            near_by = [one for one in made.edits if made.turn - one.turn <= back]
+            place = near_by[-1].turn if near_by else made.turn
             steps = tuple({one.step.item.id: one.step for one in near_by}.values())
-            found[place].append(Committed(step, commit, steps, self.turns[at]))
+            commit = replace(made.commit, hash=made.id_until(place + back))
+            found[place].append(Committed(made.step, commit, steps, self.turns[made.turn]))
         return found
 
     def add(self, turn: int, step: Step) -> None:
         for file in step.edited:
-            live = (one for one in self.edits if one.gone < 0)
-            undone = next((one for one in live if _inverts(one, file, step)), None)
+            live = (one for one in self.edits if one.gone < 0 and one.file == file)
+            undone = next((one for one in live if inverts_edit(one.step, step)), None)
             if undone is not None:
                 undone.gone, undone.by = turn, "edited back"
-                if undone.turn == turn:
-                    continue
             for one in self.edits:
                 if one.file == file and one.step.item.body == step.item.body:
                     one.gone = -1  # done once more
@@ -141,6 +154,8 @@ class Changes:
             parts = parts[:1] if len(parts) > 1 and parts[0].startswith("git stash") else []
         kept = any(_KEEPS.match(part) for part in parts)
         for part in parts:
+            if part.startswith("gh pr merge") and "--auto" not in part:
+                self.deeds.setdefault(turn, f"`{cut_clause(part, _COMMAND)}`")
             found = _GIT.match(part)
             if found is None or (found[1] == "reset" and kept):
                 continue
@@ -155,11 +170,36 @@ class Changes:
                 for one in self._taken_back(found[1], words):
                     one.gone, one.by, one.stashed = turn, by, found[1] == "stash"
                 if found[1] == "revert":
-                    self.reverts.setdefault(turn, by)
+                    self.deeds.setdefault(turn, by)
+        self._rename(turn, step)
         for commit in step.commits:
-            self._commit(turn, step, commit)
+            held = self._held_by(turn, step)
+            self.commits.append(_Made(turn, step, commit, held, [(turn, commit.hash)]))
+            self._mark(held, self.commits[-1], turn)
+        if step.rewrites == "amend" and not step.commits and step.printed:
+            commit = step.printed[0]  # it is told of where it was made
+            same = [one for one in self.commits if one.commit.subject == commit.subject]
+            made = same[-1] if same else _Made(turn, step, commit, [], [(turn, commit.hash)])
+            self._mark(self._held_by(turn, step), made, turn)
 
-    def _commit(self, turn: int, step: Step, commit: Commit) -> None:
+    def _rename(self, turn: int, step: Step) -> None:
+        """Commits that were made anew have lost their ids; the new ones stand next to their
+        subjects."""
+        lost = {"rebase": self.commits, "amend": self.commits[-1:]}.get(step.rewrites, [])
+        for made in lost:
+            made.ids.append((turn, ""))
+        for commit in step.printed:
+            for made in self.commits:
+                lost_id = made.commit.hash and (step.rewrites or not made.ids[-1][1])
+                if lost_id and made.commit.subject == commit.subject:
+                    made.ids.append((turn, commit.hash))
+
+    def _mark(self, held: Iterable[_Edit], made: _Made, turn: int) -> None:
+        for one in held:
+            one.committed, one.commit = turn, made
+        self.staged = set()
+
+    def _held_by(self, turn: int, step: Step) -> list[_Edit]:
         """What was added by name in this turn is in it, and nothing else; where nothing was, or not
         by name, everything is. Names that mean no file we know say only that it is this turn's."""
         open_ = self._uncommitted()
@@ -167,11 +207,7 @@ class Changes:
         held = [one for one in open_ if any(_names(path, one.file) for path in self.staged)]
         if not by_name or _COMMITS_ALL.search(step.ran.command):
             held = open_
-        held = held or [one for one in open_ if one.turn == turn] or open_
-        for one in held:
-            one.committed, one.hash = turn, commit.hash
-        self.commits.append((turn, step, commit, held))
-        self.staged = set()
+        return held or [one for one in open_ if one.turn == turn] or open_
 
     def _uncommitted(self) -> list[_Edit]:
         return [one for one in self.edits if one.gone < 0 and one.committed < 0]
@@ -181,20 +217,16 @@ class Changes:
         named = [word for word in words if not word.startswith("-")]
         options = set(words) - set(named)
         if name == "revert":
-            hashes = [commit.hash for *_, commit, _ in self.commits]
-            last = len(hashes) - 1 if "HEAD" in named else -1
-            return [
-                one
-                for at, hash_ in enumerate(hashes)
-                if at == last or (hash_ and any(word.startswith(hash_) for word in named))
-                for one in self.commits[at][-1]
-            ]
+            last = self.commits[-1:] if "HEAD" in named else []
+            ids = [(made, id_) for made in self.commits for _, id_ in made.ids if id_]
+            last += [made for made, id_ in ids if any(word.startswith(id_) for word in named)]
+            return [one for made in last for one in made.edits]
         if name == "reset":
             if "--hard" not in options:
                 return []
             back = _BACK_BY.search(" ".join(named))
             number = (len(back[2]) if back[2] else int(back[1] or 1)) if back else 0
-            held = [one for commit in self.commits[::-1][:number] for one in commit[-1]]
+            held = [one for made in self.commits[::-1][:number] for one in made.edits]
             return [*self._uncommitted(), *held]
         if name == "stash":
             return self._uncommitted() if (named or ["push"])[0] in ("push", "save") else []
@@ -211,36 +243,16 @@ def _names(path: str, file: str) -> bool:
     return f"/{path.removeprefix('./').rstrip('/')}/" in f"/{file}/"
 
 
-def _inverts(one: _Edit, file: str, step: Step) -> bool:
-    """Does an edit put back what another one has replaced? Of one that was stored without
-    structure, or cut, nobody knows."""
-    calls = (one.step.item.call, step.item.call)
-    if one.file != file or one.step is step or any(call is None or call.cut for call in calls):
-        return False
-    former, now = (_replacements(each) for each in (one.step, step))
-    long = sum(len(old) + len(new) for old, new in now) > _SHORTEST
-    return long and former != now and sorted((new, old) for old, new in former) == now
-
-
-def _replacements(step: Step) -> list[tuple[str, str]]:
-    """What an edit replaced by what; the text at an item's end has lost its last line breaks."""
-    return sorted((trim_text(old), trim_text(new)) for old, new in replaced_texts(step.item))
-
-
 def judge_turns(changes: Changes, back: int) -> list[Status]:
     """The status of each turn."""
     own: dict[int, list[_Edit]] = {}
     for one in changes.edits:
         own.setdefault(one.turn, []).append(one)
-    turns, reverts = changes.turns, changes.reverts
-    return [
-        _judge(turns, at, own.get(at, []), reverts.get(at, ""), back) for at in range(len(turns))
-    ]
+    return [_judge(changes, at, own.get(at, []), back) for at in range(len(changes.turns))]
 
 
-def _judge(
-    turns: Sequence[View], at: int, edits: Sequence[_Edit], reverts: str, back: int
-) -> Status:
+def _judge(changes: Changes, at: int, edits: Sequence[_Edit], back: int) -> Status:
+    turns = changes.turns
     turn, until = turns[at], at + back
     left = [one for one in edits if not at <= one.gone <= until]
     if turn.edited and not left:
@@ -249,26 +261,31 @@ def _judge(
         return Status("reverted", later)
     committed = [one for one in left if at <= one.committed <= until]
     last = at == len(turns) - 1  # what came after it has gone on from there
-    if _broken_off(turns, at, left, back) and len(committed) < len(left):
-        return Status("open", "broken off")
+    broken = _broken_off(turns, at, left, back)
+    if broken and (not left or len(committed) < len(left)):
+        return Status("open", broken)
     failing, passing = _checks(turn, left)
     if failing is not None and (left or not _commits_after(turn, failing)):
         again = _checked_later(turns, at, left, back) if left else None
-        if again is None or not (again.main == failing.main or again.commits):
+        same = again is not None and (again.main == failing.main or bool(again.commits))
+        # What somebody commits later in spite of it has been found good enough.
+        if not same and not (left and all(at < one.committed <= until for one in left)):
             return Status("failed", _run_text(failing))
-        passing = again  # nothing had to be changed for it
+        passing = again if same else None  # nothing had to be changed for it
     if left:
-        named = dict.fromkeys(one.hash for one in committed if one.hash)
-        told = f"committed {', '.join(named)}".strip() if committed else ""
+        ids = [one.commit.id_until(until) for one in committed if one.commit is not None]
+        named = ", ".join(dict.fromkeys(filter(None, ids)))
+        told = f"committed {named}".strip() if committed else ""
         if passing is None and not committed:
             passing = _checked_later(turns, at, left, back)
         if passing is not None or 2 * len(committed) > len(left):
             return Status("done", "; ".join(filter(None, (told, _run_text(passing)))))
         return Status("changed", "not verified")
-    if step := next((step for step in turn.steps for _ in step.commits), None):
-        return Status("done", f"committed {step.commits[-1].hash}".strip())
-    if reverts:  # a commit of another session, or of an earlier turn
-        return Status("done", "; ".join(filter(None, (reverts, _run_text(passing)))))
+    if mine := [made for made in changes.commits if made.turn == at]:
+        last_id = [made.id_until(until) for made in mine if made.step is mine[0].step][-1]
+        return Status("done", f"committed {last_id}".strip())
+    if at in changes.deeds:  # of a commit of another session, or of an earlier turn
+        return Status("done", "; ".join(filter(None, (changes.deeds[at], _run_text(passing)))))
     return _said_only(turn, passing, last)
 
 
@@ -302,23 +319,27 @@ def _given_up(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) 
     return ""
 
 
-def _broken_off(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> bool:
+def _broken_off(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> str:
     """Was its last deed refused by the user, and no later turn goes on with it; or was it a change
-    at the end of the session? What was said of it is an end, and so is a check that passed."""
-    deeds = [step for step in turns[at].steps if not step.item.actor]
-    if not deeds or turns[at].closing is not None:
-        return False
+    at the end of the session? What was said of it is an end, and so is a check that passed. Where
+    nothing was changed, the next prompt goes on with it."""
+    deed, ends = turns[at].last_deed, at == len(turns) - 1
+    if deed is None or turns[at].closing is not None:
+        return ""
     files = {one.file for one in left}
     goes_on = any(files & set(later.edited) for later in turns[at + 1 : at + 1 + back])
-    ends = at == len(turns) - 1 and bool(deeds[-1].edited)
-    return ends or (deeds[-1].ran.refused and not goes_on)
+    if deed.ran.refused and (ends or (left and not goes_on)):
+        return UNSTARTED if deed.item.tool in PLANS else "broken off"
+    return "broken off" if ends and deed.edited else ""
 
 
 def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None]:
     """The last check since its last change, as one that failed or as one that passed. A linter
     counts where nothing else was run; that it is content proves something where it was not before,
     and its complaints are no failure of what was committed after them."""
-    last = left[-1].step if left else None
+    # No test looks at prose.
+    telling = [one for one in left if not is_prose(one.file)] or left
+    last = telling[-1].step if telling else None
     names = {file_name(one.file) for one in left}
     after = last is None
     best: Step | None = None
@@ -326,7 +347,8 @@ def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None
     for step in turn.steps:
         if step.kind == "lint" and step.passed is False:
             complained.add(program_name(step.main))
-        if after and step.passed is not None and step.kind in CHECKS:
+        tells = step.passed is not None and step.kind in CHECKS
+        if after and tells and not _is_foreign(step, names):
             better = step.kind != "lint" or best is None or best.kind == "lint"
             best = step if better else best
         elif after and best is None and _refuses_file(step, names):
@@ -340,6 +362,14 @@ def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None
     if best.kind == "lint" and not passed and left and all(one.committed >= 0 for one in left):
         return None, None
     return (None, best) if passed else (best, None)
+
+
+def _is_foreign(step: Step, names: Collection[str]) -> bool:
+    """Does a linter complain, and only of files that were not changed?"""
+    if step.kind != "lint" or step.passed or not step.errors or not names:
+        return False
+    places = [_PLACE.match(error.text) for error in step.errors]
+    return all(place is not None and file_name(place[0]) not in names for place in places)
 
 
 def _refuses_file(step: Step, names: Collection[str]) -> bool:

@@ -103,6 +103,10 @@ def file_name(path: str) -> str:
     return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
 
 
+def is_prose(path: str) -> bool:
+    return path.endswith((".md", ".mdx", ".rst", ".txt"))
+
+
 def file_names(files: Iterable[str], most: int = 3) -> str:
     """Some files by name, and how many more."""
     names = list(dict.fromkeys(map(file_name, files)))
@@ -175,9 +179,11 @@ def list_names(texts: Iterable[str]) -> str:
 # --- a command -----------------------------------------------------------------------------------
 
 _STATUS = re.compile(r"(?:Exit code:?|exited with code:?|<exit_code>) ?(\d{1,3})\b")
+_QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*\"""")
 _SEPARATOR = re.compile(r"(&&|\|\||;|\n)")
 _WORD = re.compile(r"[\w./:@-]+")
 _PLACE = re.compile(r"/|\.\w")
+_NOT_FOUND = 127  # the status of a shell that does not find a program
 _CHANGES_FOLDER = re.compile(r"\A(?:cd|pushd|popd|set|export|source|\.)\b")
 
 
@@ -240,23 +246,27 @@ def is_missing_tool(error: str) -> bool:
 def judge_check(run: Ran, counts: RunCounts, errors: Iterable[Error]) -> bool | None:
     """Has a check passed? None where that is not known: the status may be that of a pipe, or of
     something else in the same command, or nothing was checked."""
-    if run.refused or run.status is None:
+    if run.refused or run.status in (None, _NOT_FOUND):
         return None
     if counts:
         agrees = bool(counts.failed) or not run.failed
         return not counts.failed if agrees else None
+    errors = list(errors)
     if run.failed and any(is_missing_tool(error.text) for error in errors):
         return None
-    complaints = load_pattern("tools", "complaints").search(run.output)
-    if complaints and not run.failed:
-        return not int(complaints["number"] or 0)
     parts, main = _split_parts(run.command), main_part(run.command)
+    complaints = load_pattern("tools", "complaints").search(run.output)
+    if complaints and not run.failed and _kind_of_part(main) != "test":  # a linter's beside them
+        return not int(complaints["number"] or 0)
     at = next((at for at, (part, _, _) in enumerate(parts) if part == main), None)
     if at is None:
         return None
     if run.failed:
         only_checks = all(_kind_of_part(part) in CHECKS for part, _, _ in parts)
         return False if only_checks or at == len(parts) - 1 else None
+    said = load_pattern("tools", "says it passed").search(run.output)
+    if said and said.lastgroup == _kind_of_part(main) and not any(errors):
+        return True
     proven = not parts[at][1] and all(before == "&&" for _, _, before in parts[at + 1 :])
     return True if proven else None
 
@@ -285,6 +295,13 @@ def main_part(command: str) -> str:
     return parts[0]
 
 
+def failed_part(command: str) -> str:
+    """The one that most likely ended it where it failed: the last that does something."""
+    whole = _QUOTED.sub(lambda quoted: _SEPARATOR.sub(" ", quoted[0]), command)
+    parts = [part for part in split_command(whole) if _kind_of_part(part) != "look"]
+    return parts[-1] if parts else main_part(command)
+
+
 def command_line(command: str) -> str:
     """The first line as it was typed, without what only shapes its output."""
     return load_pattern("tools", "shapes output").sub("", command.split("\n", 1)[0]).strip()
@@ -302,9 +319,48 @@ def program_name(command: str) -> str:
     return " ".join(names[: 3 if "run" in names[:2] else 2])
 
 
+# --- what a command changes by itself ------------------------------------------------------------
+
+_IN_PLACE = re.compile(
+    r"(?:^|[;&|(])\s*(?:sed|perl) -\w*i\S*"
+    rf"(?:\s+(?:-\w+|{_QUOTED.pattern}))+\s+(?P<files>[^;&|<>\n]+)", re.M
+)  # fmt: skip
+_MOVES = re.compile(r"(?:git(?: -C \S+)? (?:mv|rm)|mv|rm(?! -))\s(?P<files>.+)")
+_DOCUMENT = re.compile(r"\bcat >>? ?(?P<files>[^\s<>&|;]+) <<")
+_SCRIPT = re.compile(r"\b(?:python[\d.]*|node|ruby) (?:- ?<<|<<|-c\b|-e\b)")
+_WRITES = re.compile(r"""open\([^)\n]*,\s*['"][wa]|write_text\(|writeFileSync\(""")
+_OPENED = re.compile(r"""(?:open\(|Path\(|Sync\(|= )\s*['"](?P<files>[\w./~@-]+\.\w{1,5})['"]""")
+_ELSEWHERE = re.compile(r"git init|mktemp|scratchpad|\bcd (?:/tmp\b|\"?\$)")
+_FILE = re.compile(r"(?!-)[\w./~@+-]*\.\w+")
+
+
+def changed_files(command: str) -> list[str]:
+    """The files that a shell edits in place, moves, removes or writes, as far as they are named.
+    Notes are put from folder to folder: that is no work."""
+    if _ELSEWHERE.search(command):
+        return []
+    line = command.split("<<", 1)[0]
+    found = [*_IN_PLACE.finditer(line), *_DOCUMENT.finditer(command)]
+    found += [match for part in split_command(command) if (match := _MOVES.match(part))]
+    if _SCRIPT.search(command) and _WRITES.search(command):
+        found += _OPENED.finditer(command)
+    words = [word for match in found for word in match["files"].split()]
+    return [word for word in words if _FILE.fullmatch(word) and not is_prose(word)]
+
+
 # --- a commit ------------------------------------------------------------------------------------
 
-_COMMIT = re.compile(r"\bgit\b(?:\s+-[cC] \S+)*\s+commit\b(?P<rest>[^\n]*)")
+# At the beginning of a command: in the midst of one it is somebody's text.
+_COMMIT = re.compile(
+    r"(?:^|[;&|({`]|\b(?:then|do|else|rtk|sudo|time)\s)\s*(?:\w+=\S*\s+)*"
+    r"git\b(?:\s+-[cC] \S+)*\s+commit\b(?P<rest>[^\n]*)", re.M
+)  # fmt: skip
+_PRINTED = re.compile(
+    r"^(?:\[[^\]\n]+? (?:\(root-commit\) )?(?P<made>[0-9a-f]{7,40})\]"
+    r"|(?:\* )?(?P<listed>[0-9a-f]{7,40})(?: \([^)\n]*\))?) (?P<subject>\S.*)$", re.M
+)  # fmt: skip
+_AMENDS = re.compile(r"\bgit\b[^\n;&|]*\bcommit\b[^\n;&|]*--amend\b")
+_PICKS = re.compile(r"\bgit\b(?:\s+-[cC] \S+)*\s+cherry-pick\b")
 _MESSAGE = re.compile(
     r"(?:-m|--message|-[a-ln-z]*m)[ =]?\s*(?:\"\$\(cat <<-?\s*['\"]?(?P<mark>\w+)['\"]?\n"
     r"(?P<document>.*?)\n[ \t]*(?P=mark)\b|\"(?P<double>(?:[^\"\\]|\\.)*)\"|'(?P<single>[^']*)'"
@@ -337,8 +393,26 @@ def find_commits(one: Ran) -> Iterator[Commit]:
             continue
         if message := _commit_message(one.command[found.start("rest") :]):
             subject, _, body = message.partition("\n")
+            subject = subject.removeprefix("fixup! ").removeprefix("squash! ")
             hashes = [m["hash"] for m in _COMMITTED.finditer(one.output)]
             yield Commit(subject.strip(), body.strip(), hashes[-1] if hashes else "")
+
+
+def find_rewrite(one: Ran) -> str:
+    """How a command has made commits anew, under other ids: rebase, amend, pick or ""."""
+    if "Successfully rebased" in one.output:
+        return "rebase"
+    if one.failed or one.refused:
+        return ""
+    return "amend" if _AMENDS.search(one.command) else "pick" if _PICKS.search(one.command) else ""
+
+
+def printed_commits(one: Ran) -> list[Commit]:
+    """The commits that git names in its output, with their ids."""
+    if "git" not in one.command:
+        return []
+    found = _PRINTED.finditer(one.output)
+    return [Commit(match["subject"], "", match["made"] or match["listed"]) for match in found]
 
 
 def _commit_message(rest: str) -> str:

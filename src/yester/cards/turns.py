@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from yester.agents.values import digest
+from yester.agents.values import digest, trim_text
 from yester.cards import tools
 from yester.cards.tools import CHECKS, NO_COUNTS, NOTHING_RAN, Commit, Error, Ran, RunCounts
 from yester.config import Config
@@ -36,6 +36,9 @@ BRIEF_TOOLS = frozenset(
     }
 )  # fmt: skip
 BRIEF_CHARS = 400
+PLANS = frozenset({"ExitPlanMode", "exit_plan_mode"})
+_SHORTEST = 8  # characters of an edit; less may be exchanged by chance
+_REFUSAL = 1_500  # characters at the end of an answer
 _ASKS = frozenset({"AskUserQuestion", "ask_user", "request_user_input"})
 _SEARCHES = frozenset({"grep", "glob", "grep_search", "file_search", "codebase_search", "search"})
 _NOT_POPPED = re.compile(r"stash entry is kept|could not restore untracked files")
@@ -58,6 +61,8 @@ class Step:
     counted: RunCounts = NO_COUNTS
     commits: tuple[Commit, ...] = ()
     passed: bool | None = None  # of a check
+    rewrites: str = ""  # how it has made commits anew
+    printed: tuple[Commit, ...] = ()  # commits that it names with their ids
     why_not: str = ""
 
     @property
@@ -113,8 +118,13 @@ class View:
         if not self.said:
             return None
         last = self.said[-1]
-        done = max((step.item.epoch for step in self.steps if not step.item.actor), default=0)
+        done = self.last_deed.item.epoch if self.last_deed is not None else 0
         return last if last.epoch >= done else None
+
+    @property
+    def last_deed(self) -> Step | None:
+        """Of the main agent."""
+        return next((step for step in reversed(self.steps) if not step.item.actor), None)
 
     @property
     def edited(self) -> tuple[str, ...]:
@@ -177,6 +187,37 @@ def _turn_index(item: Item, starts: Sequence[Item], times: Sequence[int]) -> int
     return at
 
 
+def inverts_edit(one: Step, other: Step) -> bool:
+    """Does an edit put back what another one of the same file has replaced? Of one that was stored
+    without structure, or cut, nobody knows."""
+    if any(call is None or call.cut for call in (one.item.call, other.item.call)):
+        return False
+    former, now = (_replacements(each) for each in (one, other))
+    long = sum(len(old) + len(new) for old, new in now) > _SHORTEST
+    return long and former != now and sorted((new, old) for old, new in former) == now
+
+
+def _replacements(step: Step) -> list[tuple[str, str]]:
+    """What an edit replaced by what; the text at an item's end has lost its last line breaks."""
+    return sorted((trim_text(old), trim_text(new)) for old, new in tools.replaced_texts(step.item))
+
+
+def _own_steps(steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps of a turn, with the changes that are its work: not those that it has put back, nor
+    what a shell has moved, patched or cleared away beside other work."""
+    steps = list(steps)
+    shells_count = not any(one.commits or (one.edited and not one.ran.command) for one in steps)
+    undone: set[int] = set()
+    edits = [one for one in steps if one.edited and not one.ran.command]
+    for at, step in enumerate(edits):
+        live = (one for one in edits[:at] if one.edited == step.edited and id(one) not in undone)
+        if former := next((one for one in live if inverts_edit(one, step)), None):
+            undone |= {id(former), id(step)}
+    for step in steps:
+        counts = id(step) not in undone and (shells_count or not step.ran.command)
+        yield step if counts or not step.edited else replace(step, edited=())
+
+
 def _make_view(
     prompt: Item | None, parts: list[tuple[Item, int]], steps: Mapping[int, Step]
 ) -> View:
@@ -190,7 +231,7 @@ def _make_view(
             for item, _ in parts
             if (item.kind, item.role, item.actor) == ("message", "assistant", "")
         ),
-        steps=tuple(steps[item.id] for item, _ in parts if item.id in steps),
+        steps=tuple(_own_steps(steps[item.id] for item, _ in parts if item.id in steps)),
         started=min(epochs),
         ended=max(epochs),
         tokens=sum(tokens_of_length(length) for _, length in parts),
@@ -213,7 +254,9 @@ def read_step(
     edited = () if failed else own_files(item.files_modified)
     step = Step(item, edited, why_not=why_not)
     if item.tool.lower() not in SHELLS:
-        if edited or step.asks:
+        if failed and load_pattern("tools", "refused").search(item.body[-_REFUSAL:]):
+            step = replace(step, ran=Ran(refused=True))
+        elif edited or step.asks:
             return step
         return replace(step, item=replace(item, body=item.body[:BRIEF_CHARS]))
     given, output = tools.split_call(item)
@@ -227,15 +270,21 @@ def read_step(
     errors = tuple(tools.find_errors(one.output)) if one.failed or check else ()
     if "stash" in one.command and _NOT_POPPED.search(output or ""):
         one = replace(one, status=1)
+    changed = () if one.failed or one.refused else own_files(tools.changed_files(one.command))
     return replace(
         step,
         item=replace(item, body=given, call=None),
+        edited=changed,
         ran=replace(one, output=""),
         kind=named,
-        main=tools.main_part(one.command),
+        main=tools.failed_part(one.command)
+        if one.failed and not check
+        else tools.main_part(one.command),
         errors=errors,
         counted=counts,
         commits=commits,
+        rewrites=tools.find_rewrite(one),
+        printed=tuple(tools.printed_commits(one)),
         passed=tools.judge_check(one, counts, errors) if check or (commits and counts) else None,
     )
 

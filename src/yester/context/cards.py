@@ -31,6 +31,7 @@ _FINDINGS = ("decision", "discovery")
 _OPEN_FOR = 21 * DAY
 _WORK = ("done", "changed", "failed", "reverted", "open")
 _UNFINISHED = ("failed", "open")
+_UNSTARTED = "plan not started"  # in the words of cards/status.py
 _SAME = 0.5  # share of the words of what is open that closes it, in a later turn
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
 _RUN = re.compile(r"`[^`]+`")
@@ -146,7 +147,8 @@ def find_open_ends(cards: Sequence[Item], now: int) -> Iterator[OpenEnd]:
         whole = whole and not any(_finishes(one, card) for one in later)
         if whole:
             # Of a turn that was broken off only the request is known, and part of it may be done.
-            yield OpenEnd(card, "" if card.subtitle.endswith("broken off") else reason, True)
+            bare = card.subtitle.endswith(("broken off", _UNSTARTED))
+            yield OpenEnd(card, "" if bare else reason, True)
         for text in ends:
             passes = not last and (not card.files_modified or _PASSING.search(text))
             told = text == reason or (whole and text == card.body)
@@ -169,12 +171,22 @@ def _finishes(later: Item, card: Item) -> bool:
     run the same command with success; a question is answered by what speaks of the same."""
     word, _, evidence = later.subtitle.partition(": ")
     failed = card_status(card) == "failed"
+    if card.subtitle.endswith(_UNSTARTED):
+        return word in _WORK and (_speaks_of(later, card.title) or _changes_read(later, card))
+    if later.title == card.title:  # of two that say the same the later one holds
+        return word in ("done", "changed")
     if set(later.files_modified) & set(card.files_modified):
         return word == "done" or (word == "changed" and not failed)
     run = _RUN.search(card.subtitle)
     if failed and run is not None:
         return run[0] in evidence and evidence.endswith("passed")
     return word in ("done", "changed", "answered") and _speaks_of(later, card.title)
+
+
+def _changes_read(later: Item, card: Item) -> bool:
+    """Are several files that a plan was made from, and little else, changed later?"""
+    planned = set(later.files_modified) & set(card.files_read)
+    return len(planned) > 1 and 2 * len(planned) >= len(later.files_modified)
 
 
 def _closes(later: Item, text: str) -> bool:
