@@ -11,6 +11,7 @@ from tests.distilling import Story, fixed_bug, letters
 from tests.table import each
 from yester.cards.cards import FIELDS, add_todo, has_news, make_card, make_session_card
 from yester.cards.drafts import Gate
+from yester.cards.titles import title_mender
 from yester.cards.tools import defined_names
 from yester.cards.turns import group_turns
 from yester.ingest.prepare import Shown
@@ -627,3 +628,27 @@ def test_a_session_is_what_its_turns_came_to_and_what_is_left():
     assert "fix discount" in summary.sections["next_steps"]
     assert summary.sections["completed"] == "Fix the cart's total for ten and more items"
     assert summary.sections["investigated"] == "read discount.py"
+
+
+# --- titles of the reader, mended -----------------------------------------------------------------
+
+MENDED = (
+    ("Added debug logging to all the error", "Added debug logging to all the error paths"),
+    ("The store drops the oldest entry using", "The store drops the oldest entry"),
+    ("Step 1 - the key of the cache", ""),
+    ("The wide table at the top", ""),  # begins within a clause
+    ("The entire status command outputs", ""),  # leads up to a list
+    ("The harbour map is blank on Safari", ""),  # what the request says
+)
+
+
+@each(("title", "mended"), MENDED)
+def test_a_title_of_the_reader_is_whole_clauses_of_the_closing_message(title, mended):
+    closing = (
+        "I added debug logging to all the error paths in `hooks.py`, then replaced the wide table at"
+        " the top by five. The store drops the oldest entry using the clock of the host machine"
+        " itself. Step 1 - the key of the cache. The entire status command outputs:\n\n- the harbour"
+        " map is blank on Safari"
+    )
+    mend = title_mender("why is it that the harbour map is blank on Safari?", closing)
+    assert mend(title) == mended

@@ -59,12 +59,18 @@ _SUBTITLE, _BODY, _COMMAND_CHARS = 140, 480, 100
 _STEPS_PER_DRAFT = 16  # beyond the first two, one observation for so many uses of tools
 _MOST_DRAFTS = 6
 _SHORTEST = 20  # characters of a title that was said
+_NO_RESULT = frozenset({"cause", "failed", "next", "guess"})
 _EXPLAINS = 1.2  # what a statement is worth besides, right after something failed
 # The sections of a plan that say why it was made.
 _REASONS = frozenset(
     {"background", "context", "goal", "issue", "motivation", "overview", "problem", "root cause",
      "summary", "why"}
 )  # fmt: skip
+
+
+_SPEAKER = re.compile(
+    r"\A(?:now (?=the )|(?:i|we)(?:'ve| have)? (?:also |now )?(?=\w+ed\b|rewrote|split))", re.I
+)
 
 
 # --- a turn --------------------------------------------------------------------------------------
@@ -278,7 +284,7 @@ def _work_title(looked: Looked, said: Sequence[Fact], gate: Gate) -> tuple[str, 
     """The title and what it was taken from."""
     turn, closing = looked.turn, looked.turn.closing
     if turn.prompt is not None and (plan := titles.plan_title(turn.prompt.body)):
-        return as_title(plan), "plan"
+        return shorten_title(plan), "plan"
     if read := _read_title(looked, gate):
         return read
     if closing is not None:
@@ -288,7 +294,14 @@ def _work_title(looked: Looked, said: Sequence[Fact], gate: Gate) -> tuple[str, 
             return found
         if heading := titles.heading_title(closing):
             return heading, "heading"
-        if found := _first_title(results):
+        less = gate.take(closing, 0.0)
+        results += [one for one in less if "result" in one.tells and "next" not in one.tells]
+        telling = [
+            one
+            for one in _leads(less[:1])
+            if one.statement in gate.statements(closing)[:2] and not one.tells & _NO_RESULT
+        ]
+        if found := _first_title([*results, *telling]) or _first_title(results, cut=True):
             return found
     wanted = request_title(looked.request)
     if not wanted or is_fragment(wanted):
@@ -313,13 +326,15 @@ def _leads(found: Sequence[Fact]) -> list[Fact]:
     return [one for one in found if one.statement.lead and one.statement.specific]
 
 
-def _first_title(found: Sequence[Fact]) -> tuple[str, str] | None:
+def _first_title(found: Sequence[Fact], cut: bool = False) -> tuple[str, str] | None:
     """The first statement that can stand alone: not one that leans on something said before or is
-    about the speaker."""
+    about the speaker. With `cut` also one that is broken off in the middle of a clause."""
     leans = load_pattern("statements", "leans")
     for one in found:
-        title = as_title(one.text)
-        if len(title) >= 24 and not leans.match(drop_fixed(title)):
+        title = as_title(_SPEAKER.sub("", one.text))
+        stands = len(title) >= 24 and (cut or title[-1] != "…") and not is_fragment(title)
+        leads_up = one.text.endswith(f"{title[1:]}:") and not titles.find_type(title)
+        if stands and not leads_up and not leans.match(drop_fixed(title)):
             return title, one.text
     return None
 
@@ -418,7 +433,8 @@ def find_answer(looked: Looked, gate: Gate) -> tuple[str, list[Fact]]:
 
 
 def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Gate) -> str:
-    if found := _first_title(sorted(_leads(taken), key=lambda one: "cause" not in one.tells)):
+    leads = sorted(_leads(taken), key=lambda one: "cause" not in one.tells)
+    if found := _first_title(leads) or _first_title(leads, cut=True):
         return found[0]
     read = _read_title(looked, gate)
     if read is not None and "guess" not in find_cues(read[1] or read[0]):
