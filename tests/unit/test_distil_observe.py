@@ -645,10 +645,42 @@ MENDED = (
 @each(("title", "mended"), MENDED)
 def test_a_title_of_the_reader_is_whole_clauses_of_the_closing_message(title, mended):
     closing = (
-        "I added debug logging to all the error paths in `hooks.py`, then replaced the wide table at"
-        " the top by five. The store drops the oldest entry using the clock of the host machine"
-        " itself. Step 1 - the key of the cache. The entire status command outputs:\n\n- the harbour"
-        " map is blank on Safari"
+        "I added debug logging to all the error paths in `hooks.py`, then replaced the wide table"
+        " at the top by five. The store drops the oldest entry using the clock of the host machine"
+        " itself. Step 1 - the key of the cache. The entire status command outputs:\n\n- the"
+        " harbour map is blank on Safari"
     )
     mend = title_mender("why is it that the harbour map is blank on Safari?", closing)
     assert mend(title) == mended
+
+
+REASONS = (
+    ("The export hangs because `pool.close()` is called in the loop.", True),
+    ("I did not run the tests because only the page of the harbour changed.", False),
+    ("The two failures in `test_a.py` are because of the new column.", False),
+)
+
+
+@each(("said", "told"), REASONS)
+def test_the_reason_of_a_turn_is_none_of_the_agents_way_there(said, told):
+    story = Story()
+    story.prompt("make the export faster")
+    story.says(said)
+    story.edits("export.py")
+    story.says("Moved the call of `pool.close()` behind the loop of `export.py`.")
+    assert bool(summarized(story, story.drafts())[0].body) == told
+
+
+def test_what_is_left_is_told_with_the_offer_to_do_it():
+    story = Story()
+    story.prompt("commit the new map of the harbour")
+    story.edits("map.py")
+    story.says("Moved the map into `map.py`. I haven't pushed it — want me to push to PR 12?")
+    assert "haven't pushed it" in summarized(story, story.drafts())[0].sections["next_steps"]
+
+
+def test_of_many_things_to_do_two_are_told_and_the_rest_is_counted():
+    story = fixed_bug(Story())
+    todo = "\n".join(f"[ ] part {letter}" for letter in "abcde")
+    card = add_todo(summarized(story, story.drafts())[0], todo)
+    assert card.sections["next_steps"].split("\n")[-1] == "and 3 more"
