@@ -635,6 +635,7 @@ def test_a_session_is_what_its_turns_came_to_and_what_is_left():
 MENDED = (
     ("Added debug logging to all the error", "Added debug logging to all the error paths"),
     ("The store drops the oldest entry using", "The store drops the oldest entry"),
+    ("It is the same between 1.9", "It is the same between 1.9 and 2.0"),
     ("Step 1 - the key of the cache", ""),
     ("The wide table at the top", ""),  # begins within a clause
     ("The entire status command outputs", ""),  # leads up to a list
@@ -647,8 +648,8 @@ def test_a_title_of_the_reader_is_whole_clauses_of_the_closing_message(title, me
     closing = (
         "I added debug logging to all the error paths in `hooks.py`, then replaced the wide table"
         " at the top by five. The store drops the oldest entry using the clock of the host machine"
-        " itself. Step 1 - the key of the cache. The entire status command outputs:\n\n- the"
-        " harbour map is blank on Safari"
+        " itself. It is the same between 1.9 and 2.0. Step 1 - the key of the cache. The entire"
+        " status command outputs:\n\n- the harbour map is blank on Safari"
     )
     mend = title_mender("why is it that the harbour map is blank on Safari?", closing)
     assert mend(title) == mended
@@ -684,3 +685,23 @@ def test_of_many_things_to_do_two_are_told_and_the_rest_is_counted():
     todo = "\n".join(f"[ ] part {letter}" for letter in "abcde")
     card = add_todo(summarized(story, story.drafts())[0], todo)
     assert card.sections["next_steps"].split("\n")[-1] == "and 3 more"
+
+
+NAMED = (
+    # prompt, closing message, title
+    ("Git fetch is run with no timeout", "Done. Both fetch functions now have a timeout of 2 min.",
+     "Both fetch functions now have a timeout of 2 min"),
+    ("Tell me once: only at the start", "Done! Now the notice of `entire` is shown once.",
+     "The notice of entire is shown once"),
+    ("Implement the following plan:\n\n# Fix: the ferry of a restored seat", "Done.",
+     "Fix: the ferry of a restored seat"),
+)  # fmt: skip
+
+
+@each(("prompt", "closing", "title"), NAMED)
+def test_changed_work_is_called_what_came_of_it(prompt, closing, title):
+    story = Story()
+    story.prompt(prompt)
+    story.edits("fetch.py")
+    story.says(closing)
+    assert by_slot(story.drafted())["work"].title == title

@@ -68,9 +68,11 @@ _REASONS = frozenset(
 )  # fmt: skip
 
 
+_ALL_OF_THEM = re.compile(r"(?:both|all) (?:\w+ ){1,3}now\b", re.I)  # says itself which they are
 _SPEAKER = re.compile(
-    r"\A(?:now (?=the )|(?:i|we)(?:'ve| have)? (?:also |now )?(?=\w+ed\b|rewrote|split))", re.I
-)
+    r"\A(?:now (?!i\b|let\b|that\b|when\b)"
+    r"|(?:i|we)(?:'ve| have)? (?:also |now )?(?=\w+ed\b|rewrote|split))", re.I
+)  # fmt: skip
 
 
 # --- a turn --------------------------------------------------------------------------------------
@@ -296,11 +298,7 @@ def _work_title(looked: Looked, said: Sequence[Fact], gate: Gate) -> tuple[str, 
             return heading, "heading"
         less = gate.take(closing, 0.0)
         results += [one for one in less if "result" in one.tells and "next" not in one.tells]
-        telling = [
-            one
-            for one in _leads(less[:1])
-            if one.statement in gate.statements(closing)[:2] and not one.tells & _NO_RESULT
-        ]
+        telling = [one for one in _begins(closing, gate) if not one.tells & _NO_RESULT]
         if found := _first_title([*results, *telling]) or _first_title(results, cut=True):
             return found
     wanted = request_title(looked.request)
@@ -326,6 +324,12 @@ def _leads(found: Sequence[Fact]) -> list[Fact]:
     return [one for one in found if one.statement.lead and one.statement.specific]
 
 
+def _begins(closing: Item, gate: Gate) -> list[Fact]:
+    """The first statement that tells a little, where it begins a message."""
+    first = _leads(gate.take(closing, 0.0)[:1])
+    return [one for one in first if one.statement in gate.statements(closing)[:2]]
+
+
 def _first_title(found: Sequence[Fact], cut: bool = False) -> tuple[str, str] | None:
     """The first statement that can stand alone: not one that leans on something said before or is
     about the speaker. With `cut` also one that is broken off in the middle of a clause."""
@@ -334,7 +338,8 @@ def _first_title(found: Sequence[Fact], cut: bool = False) -> tuple[str, str] | 
         title = as_title(_SPEAKER.sub("", one.text))
         stands = len(title) >= 24 and (cut or title[-1] != "…") and not is_fragment(title)
         leads_up = one.text.endswith(f"{title[1:]}:") and not titles.find_type(title)
-        if stands and not leads_up and not leans.match(drop_fixed(title)):
+        bare = drop_fixed(title)
+        if stands and not leads_up and (_ALL_OF_THEM.match(bare) or not leans.match(bare)):
             return title, one.text
     return None
 
@@ -439,10 +444,12 @@ def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Ga
     read = _read_title(looked, gate)
     if read is not None and "guess" not in find_cues(read[1] or read[0]):
         return read[0]
-    if title := titles.heading_title(closing) or request_title(looked.request):
+    if title := titles.heading_title(closing):
         return title
+    if found := _first_title(_begins(closing, gate)):
+        return found[0]
     found = _first_title(sorted(taken, key=lambda one: -one.worth))
-    return found[0] if found else ""
+    return request_title(looked.request) or (found[0] if found else "")
 
 
 # --- trouble -------------------------------------------------------------------------------------

@@ -195,13 +195,18 @@ def _complete_clause(sentence: str, title: str) -> str:
         return ""
     begin, end = places[at], places[at + len(letters) - 1] + 1
     stops = [one.end() for one in _CLAUSE_ENDS.finditer(low, begin)]
-    fits = [stop for stop in stops if stop - begin <= TITLE]
+    half = load_pattern("statements", "half a pair")  # "between 1.9" wants the other one
+    fits = [
+        stop
+        for stop in stops
+        if stop - begin <= TITLE
+        and not (low.startswith((" and", " or"), stop) and half.search(low, begin, stop))
+    ]
     stop = next((stop for stop in fits if stop >= end), fits[-1] if fits else begin)
     same = stop >= end and not _letters_of(low[end:stop])
     whole = title if same else title[:1] + sentence[begin + 1 : stop]
     leads_up = low.startswith(":", stop) and not _VERB.search(whole)
-    half = low.startswith((" and", " or"), stop) and load_pattern("statements", "half a pair")
-    return "" if leads_up or (half and half.search(whole)) else whole
+    return "" if leads_up else whole
 
 
 def _letters_of(text: str) -> str:
