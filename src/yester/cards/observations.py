@@ -66,8 +66,6 @@ _REASONS = frozenset(
     {"background", "context", "goal", "issue", "motivation", "overview", "problem", "root cause",
      "summary", "why"}
 )  # fmt: skip
-
-
 _ALL_OF_THEM = re.compile(r"(?:both|all) (?:\w+ ){1,3}now\b", re.I)  # says itself which they are
 _SPEAKER = re.compile(
     r"\A(?:now (?!i\b|let\b|that\b|when\b)"

@@ -50,6 +50,7 @@ _CLAUSES = re.compile(r"[,;] | [-–—] ")
 _FEW_WORDS = 4
 _ASKED = 0.85  # a title with so many words of the request says nothing of what came of it
 _SHORTEST_HEADING = 20
+_REQUEST, _CLOSING = 3_000, 6_000  # characters of each: as much as the reader looks at
 
 
 # --- what was asked for --------------------------------------------------------------------------
@@ -166,7 +167,8 @@ def title_mender(request: str, closing: str) -> Callable[[str], str]:
     """What of a title of the reader is taken: whole clauses of the closing message. "": nothing,
     where it cannot stand alone or says only what the request says, since a title says the result.
     """
-    asked = [title_words(one.text) for one in prose_sentences(request)]
+    asked = [title_words(one.text) for one in prose_sentences(request[:_REQUEST])]
+    closing = closing[:_CLOSING]
     said = [one.text for one in prose_sentences(closing)]
     letters = _letters_of(closing)
 
