@@ -178,8 +178,10 @@ def _broken_off(turn: View, wanted: str) -> list[str]:
     """What a turn leaves open: what the user has to decide, with the sentence before it; else what
     was wanted, where that says what to do."""
     asks = split_sentences(turn.closing.body)[-2:] if turn.closing is not None else []
+    if not asks and not is_imperative(wanted):  # "Your way is fine" is nothing that is left
+        return [f"broken off in {file_names(turn.edited)}"] if turn.edited else []
     if not asks:
-        return [wanted] if is_imperative(wanted) else []
+        return [wanted]
     return [" ".join([*(cut_clause(one, _LEAD) for one in asks[:-1]), asks[-1]])]
 
 
