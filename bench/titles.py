@@ -32,7 +32,7 @@ from yester.cards.drafts import Gate, Looked
 from yester.cards.observations import observe_turn
 from yester.cards.outcomes import Outcomes, find_outcomes
 from yester.cards.status import Changes, Status
-from yester.cards.titles import is_housekeeping, plan_title, title_filter
+from yester.cards.titles import is_housekeeping, plan_title, title_mender
 from yester.cards.turns import LOOK_BACK, DistilRules, History, View
 from yester.config import load_config
 from yester.model import Filters, Paging
@@ -111,7 +111,9 @@ def title_with(reader: Reader) -> Namer:
     """As the product names a turn that has no commit."""
 
     def find_title(case: Case) -> str:
-        title = reader.find_title(case.request, case.closing, title_filter(case.closing))
+        title = reader.find_title(
+            case.request, case.closing, title_mender(case.request, case.closing)
+        )
         return title_by_rules(case, title.text if title.usable else "")
 
     return find_title

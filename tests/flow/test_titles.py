@@ -145,7 +145,10 @@ def waiting_session(store):
 
 
 def test_in_the_worker_a_turn_is_named_once_it_was_read(store, home, reader):
-    story = worked(Story())
+    title = "Up to three retries with exponential backoff in PaymentClient.send"
+    story = worked(
+        Story(), closing=f"Tests pass.\n\nLook at it.\n\n{title}.\n\nShould I commit it?"
+    )
     story.store(store)
     with store.transaction("items"):
         session = store.session(SESSION, "claude-code").id
@@ -163,11 +166,11 @@ def test_in_the_worker_a_turn_is_named_once_it_was_read(store, home, reader):
 
     first = distil_waiting()
     assert len(first) == 1
-    assert first != [TITLE]
+    assert first != [title]
     assert found.has_unread()
     assert found.read_next(store, reader)
     assert not found.has_unread()
-    assert distil_waiting() == [TITLE]
+    assert distil_waiting() == [title]
     assert not found.has_unread()
     marks.close()
 

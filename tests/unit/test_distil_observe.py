@@ -11,6 +11,7 @@ from tests.distilling import Story, fixed_bug, letters
 from tests.table import each
 from yester.cards.cards import FIELDS, add_todo, has_news, make_card, make_session_card
 from yester.cards.drafts import Gate
+from yester.cards.titles import title_mender
 from yester.cards.tools import defined_names
 from yester.cards.turns import group_turns
 from yester.ingest.prepare import Shown
@@ -627,3 +628,80 @@ def test_a_session_is_what_its_turns_came_to_and_what_is_left():
     assert "fix discount" in summary.sections["next_steps"]
     assert summary.sections["completed"] == "Fix the cart's total for ten and more items"
     assert summary.sections["investigated"] == "read discount.py"
+
+
+# --- titles of the reader, mended -----------------------------------------------------------------
+
+MENDED = (
+    ("Added debug logging to all the error", "Added debug logging to all the error paths"),
+    ("The store drops the oldest entry using", "The store drops the oldest entry"),
+    ("It is the same between 1.9", "It is the same between 1.9 and 2.0"),
+    ("Step 1 - the key of the cache", ""),
+    ("The wide table at the top", ""),  # begins within a clause
+    ("The entire status command outputs", ""),  # leads up to a list
+    ("The harbour map is blank on Safari", ""),  # what the request says
+)
+
+
+@each(("title", "mended"), MENDED)
+def test_a_title_of_the_reader_is_whole_clauses_of_the_closing_message(title, mended):
+    closing = (
+        "I added debug logging to all the error paths in `hooks.py`, then replaced the wide table"
+        " at the top by five. The store drops the oldest entry using the clock of the host machine"
+        " itself. It is the same between 1.9 and 2.0. Step 1 - the key of the cache. The entire"
+        " status command outputs:\n\n- the harbour map is blank on Safari"
+    )
+    mend = title_mender("why is it that the harbour map is blank on Safari?", closing)
+    assert mend(title) == mended
+
+
+REASONS = (
+    ("The export hangs because `pool.close()` is called in the loop.", True),
+    ("I did not run the tests because only the page of the harbour changed.", False),
+    ("The two failures in `test_a.py` are because of the new column.", False),
+)
+
+
+@each(("said", "told"), REASONS)
+def test_the_reason_of_a_turn_is_none_of_the_agents_way_there(said, told):
+    story = Story()
+    story.prompt("make the export faster")
+    story.says(said)
+    story.edits("export.py")
+    story.says("Moved the call of `pool.close()` behind the loop of `export.py`.")
+    assert bool(summarized(story, story.drafts())[0].body) == told
+
+
+def test_what_is_left_is_told_with_the_offer_to_do_it():
+    story = Story()
+    story.prompt("commit the new map of the harbour")
+    story.edits("map.py")
+    story.says("Moved the map into `map.py`. I haven't pushed it — want me to push to PR 12?")
+    assert "haven't pushed it" in summarized(story, story.drafts())[0].sections["next_steps"]
+
+
+def test_of_many_things_to_do_two_are_told_and_the_rest_is_counted():
+    story = fixed_bug(Story())
+    todo = "\n".join(f"[ ] part {letter}" for letter in "abcde")
+    card = add_todo(summarized(story, story.drafts())[0], todo)
+    assert card.sections["next_steps"].split("\n")[-1] == "and 3 more"
+
+
+NAMED = (
+    # prompt, closing message, title
+    ("Git fetch is run with no timeout", "Done. Both fetch functions now have a timeout of 2 min.",
+     "Both fetch functions now have a timeout of 2 min"),
+    ("Tell me once: only at the start", "Done! Now the notice of `entire` is shown once.",
+     "The notice of entire is shown once"),
+    ("Implement the following plan:\n\n# Fix: the ferry of a restored seat", "Done.",
+     "Fix: the ferry of a restored seat"),
+)  # fmt: skip
+
+
+@each(("prompt", "closing", "title"), NAMED)
+def test_changed_work_is_called_what_came_of_it(prompt, closing, title):
+    story = Story()
+    story.prompt(prompt)
+    story.edits("fetch.py")
+    story.says(closing)
+    assert by_slot(story.drafted())["work"].title == title

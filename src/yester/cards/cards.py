@@ -15,7 +15,7 @@ from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Fact, Ga
 from yester.cards.observations import find_answer
 from yester.cards.statements import cut_clause, find_cues, is_reason
 from yester.cards.status import UNSTARTED
-from yester.cards.titles import heading_title, request_title, title_words
+from yester.cards.titles import heading_title, is_imperative, request_title, title_words
 from yester.cards.tools import file_names
 from yester.cards.turns import View
 from yester.model import Item, replace
@@ -32,6 +32,7 @@ _SESSION = 2.5  # times as much is told of a session
 _SAME = 0.8  # a line that has so many of its words in common with another says nothing new
 _LEARNED = frozenset({"cause", "gotcha", "how", "failed"})
 _WEIGHTS = {"done": 3, "changed": 2, "failed": 1, "reverted": 1, "open": 1}
+_TODO = 2  # lines of a list of things to do; of more, their number
 _LEAD = 180  # characters of a sentence that another one leans on
 
 Sources = tuple[tuple[int, int], ...]  # (number of the fact, item it was taken from); -1: no fact
@@ -57,6 +58,9 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     titles = (plan, answer, *done, *found, wanted, *(draft.title for draft in drafts))
     title = next(filter(None, titles), "")
     undone = wanted if status.evidence.startswith(("`git revert", "`gh pr merge")) else ""
+    left = [plan] if plan else []
+    if status.word == "open" and not plan:
+        left = _broken_off(turn, wanted)
     fields = {
         "request": [request],
         "investigated": [_investigated(turn)],
@@ -66,7 +70,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
         ],
         "completed": (done or [undone]) if status.holds else [],
         "next_steps": [
-            *(_broken_off(turn, wanted) if status.word == "open" else ()),
+            *left,
             *_left_undone(turn, gate),
         ],
         "notes": [
@@ -76,7 +80,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     }
     return Item(
         "", "summary", type="turn", epoch=turn.ended, title=title,
-        subtitle=status.text if status.word != "talk" else "", body=_find_cause(facts),
+        subtitle=status.text if status.word != "talk" else "", body=_find_cause(turn, facts),
         sections=_fill_fields(fields), files_read=turn.looked_at[:MOST_FILES],
         files_modified=turn.edited[:MOST_FILES],
     )  # fmt: skip
@@ -88,8 +92,9 @@ def has_news(card: Item) -> bool:
 
 def add_todo(card: Item, todo: str) -> Item:
     """The last card of a session with what is left of its list of things to do."""
-    pending = ["to do: " + line[4:] for line in todo.split("\n") if line[:3] in ("[ ]", "[>]")][:4]
-    left = [*card.sections.get("next_steps", "").split("\n"), *pending]
+    pending = ["to do: " + line[4:] for line in todo.split("\n") if line[:3] in ("[ ]", "[>]")]
+    more = [f"and {len(pending) - _TODO} more"] if len(pending) > _TODO else []
+    left = [*card.sections.get("next_steps", "").split("\n"), *pending[:_TODO], *more]
     steps = _join_lines(left, _ROOM["next_steps"])
     return replace(card, sections={**card.sections, "next_steps": steps}) if pending else card
 
@@ -158,17 +163,32 @@ def _looked_at(files: Sequence[str]) -> str:
     return f"read {file_names(files, 6)}" if files else ""
 
 
-def _find_cause(facts: Sequence[Fact]) -> str:
-    """The first that the last message names: what was guessed before it may have been refuted."""
-    away = load_pattern("statements", "explained away")
-    causes = [fact for fact in facts if is_reason(fact.text) and not away.search(fact.text)]
+def _find_cause(turn: View, facts: Sequence[Fact]) -> str:
+    """The first that the last message names: what was guessed before it, or before a check failed
+    once more, may have been refuted."""
+    names = "explained away", "of the agent", "of a check"
+    away, own, check = (load_pattern("statements", name) for name in names)
+    failed = max((one.item.epoch for one in turn.steps if one.failing and one.checks), default=0)
+    midway = {item.id: item.epoch for item in turn.said if item is not turn.closing}
+    causes = [
+        fact
+        for fact in facts
+        if is_reason(fact.text) and not away.search(fact.text) and not own.search(fact.text)
+        and (fact.source not in midway or not check.search(fact.text))
+        and midway.get(fact.source, failed) >= failed
+    ]  # fmt: skip
     return next((strip_marks(one.text) for one in causes if one.source == causes[-1].source), "")
 
 
 def _broken_off(turn: View, wanted: str) -> list[str]:
-    """What a turn leaves open: what the user has to decide, or what was wanted."""
-    asks = split_sentences(turn.closing.body)[-1:] if turn.closing is not None else []
-    return asks or [wanted]
+    """What a turn leaves open: what the user has to decide, with the sentence before it; else what
+    was wanted, where that says what to do."""
+    asks = split_sentences(turn.closing.body)[-2:] if turn.closing is not None else []
+    if not asks and not is_imperative(wanted):  # "Your way is fine" is nothing that is left
+        return [f"broken off in {file_names(turn.edited)}"] if turn.edited else []
+    if not asks:
+        return [wanted]
+    return [" ".join([*(cut_clause(one, _LEAD) for one in asks[:-1]), asks[-1]])]
 
 
 def _left_undone(turn: View, gate: Gate) -> list[str]:
@@ -182,6 +202,8 @@ def _left_undone(turn: View, gate: Gate) -> list[str]:
     for at, one in enumerate(said):
         undone = load_pattern("statements", "undone").search(one.text)
         offers = load_pattern("statements", "offer").search(one.text)
+        if undone and offers and undone.end() < offers.start() and offers[0][0].isalpha():
+            offers = None  # what is left, then the offer to do it
         if not undone or offers or one.kind == "heading" or gate.echoes(one.text, closing):
             continue
         if not _is_nameless(one.text):

@@ -59,11 +59,17 @@ _SUBTITLE, _BODY, _COMMAND_CHARS = 140, 480, 100
 _STEPS_PER_DRAFT = 16  # beyond the first two, one observation for so many uses of tools
 _MOST_DRAFTS = 6
 _SHORTEST = 20  # characters of a title that was said
+_NO_RESULT = frozenset({"cause", "failed", "next", "guess"})
 _EXPLAINS = 1.2  # what a statement is worth besides, right after something failed
 # The sections of a plan that say why it was made.
 _REASONS = frozenset(
     {"background", "context", "goal", "issue", "motivation", "overview", "problem", "root cause",
      "summary", "why"}
+)  # fmt: skip
+_ALL_OF_THEM = re.compile(r"(?:both|all) (?:\w+ ){1,3}now\b", re.I)  # says itself which they are
+_SPEAKER = re.compile(
+    r"\A(?:now (?!i\b|let\b|that\b|when\b)"
+    r"|(?:i|we)(?:'ve| have)? (?:also |now )?(?=\w+ed\b|rewrote|split))", re.I
 )  # fmt: skip
 
 
@@ -278,7 +284,7 @@ def _work_title(looked: Looked, said: Sequence[Fact], gate: Gate) -> tuple[str, 
     """The title and what it was taken from."""
     turn, closing = looked.turn, looked.turn.closing
     if turn.prompt is not None and (plan := titles.plan_title(turn.prompt.body)):
-        return as_title(plan), "plan"
+        return shorten_title(plan), "plan"
     if read := _read_title(looked, gate):
         return read
     if closing is not None:
@@ -288,7 +294,10 @@ def _work_title(looked: Looked, said: Sequence[Fact], gate: Gate) -> tuple[str, 
             return found
         if heading := titles.heading_title(closing):
             return heading, "heading"
-        if found := _first_title(results):
+        less = gate.take(closing, 0.0)
+        results += [one for one in less if "result" in one.tells and "next" not in one.tells]
+        telling = [one for one in _begins(closing, gate) if not one.tells & _NO_RESULT]
+        if found := _first_title([*results, *telling]) or _first_title(results, cut=True):
             return found
     wanted = request_title(looked.request)
     if not wanted or is_fragment(wanted):
@@ -313,13 +322,22 @@ def _leads(found: Sequence[Fact]) -> list[Fact]:
     return [one for one in found if one.statement.lead and one.statement.specific]
 
 
-def _first_title(found: Sequence[Fact]) -> tuple[str, str] | None:
+def _begins(closing: Item, gate: Gate) -> list[Fact]:
+    """The first statement that tells a little, where it begins a message."""
+    first = _leads(gate.take(closing, 0.0)[:1])
+    return [one for one in first if one.statement in gate.statements(closing)[:2]]
+
+
+def _first_title(found: Sequence[Fact], cut: bool = False) -> tuple[str, str] | None:
     """The first statement that can stand alone: not one that leans on something said before or is
-    about the speaker."""
+    about the speaker. With `cut` also one that is broken off in the middle of a clause."""
     leans = load_pattern("statements", "leans")
     for one in found:
-        title = as_title(one.text)
-        if len(title) >= 24 and not leans.match(drop_fixed(title)):
+        title = as_title(_SPEAKER.sub("", one.text))
+        stands = len(title) >= 24 and (cut or title[-1] != "…") and not is_fragment(title)
+        leads_up = one.text.endswith(f"{title[1:]}:") and not titles.find_type(title)
+        bare = drop_fixed(title)
+        if stands and not leads_up and (_ALL_OF_THEM.match(bare) or not leans.match(bare)):
             return title, one.text
     return None
 
@@ -418,15 +436,18 @@ def find_answer(looked: Looked, gate: Gate) -> tuple[str, list[Fact]]:
 
 
 def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Gate) -> str:
-    if found := _first_title(sorted(_leads(taken), key=lambda one: "cause" not in one.tells)):
+    leads = sorted(_leads(taken), key=lambda one: "cause" not in one.tells)
+    if found := _first_title(leads) or _first_title(leads, cut=True):
         return found[0]
     read = _read_title(looked, gate)
     if read is not None and "guess" not in find_cues(read[1] or read[0]):
         return read[0]
-    if title := titles.heading_title(closing) or request_title(looked.request):
+    if title := titles.heading_title(closing):
         return title
+    if found := _first_title(_begins(closing, gate)):
+        return found[0]
     found = _first_title(sorted(taken, key=lambda one: -one.worth))
-    return found[0] if found else ""
+    return request_title(looked.request) or (found[0] if found else "")
 
 
 # --- trouble -------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from yester.cards.repeats import (
     unfold_insight,
 )
 from yester.cards.status import Changes, Committed, judge_turns
-from yester.cards.titles import title_filter
+from yester.cards.titles import title_mender
 from yester.cards.turns import LOOK_BACK, DistilRules, History, View, distilled_items
 from yester.ingest.prepare import prepare_item, shown_texts
 from yester.memories.chains import link_decisions
@@ -299,7 +299,7 @@ def _read_title(looked: Looked, reader: TitleFinder | None) -> str:
     if reader is None or looked.commits or closing is None:
         return ""
     request = prompt.body if prompt is not None else ""
-    title = reader.find_title(request, closing.body, title_filter(closing.body))
+    title = reader.find_title(request, closing.body, title_mender(request, closing.body))
     return title.text if title.usable else ""
 
 

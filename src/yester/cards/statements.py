@@ -174,13 +174,14 @@ def shorten_title(text: str, most: int = TITLE) -> str:
     half_a_pair = load_pattern("statements", "half a pair")  # "both the key" wants the other one
     dangling = load_pattern("statements", "dangling")
     ends = [
-        m.start()
-        for m in load_pattern("statements", "joint").finditer(text[: most + 1])
-        if m.start() >= most * 0.45
+        m
+        for m in load_pattern("statements", "joint").finditer(text[: most + 2])
+        if most * 0.45 <= m.start() <= most
         and not (m[0] in (" and ", " or ") and half_a_pair.search(text, 0, m.start()))
     ]
     if ends:
-        return dangling.sub("", text[: ends[-1]].rstrip(_ENDS))
+        short = text[: ends[-1].start()].rstrip(_ENDS)
+        return dangling.sub("", short) if ends[-1][0].strip().isalpha() else short
     short = text[: text.rfind(" ", 0, most)] if " " in text[:most] else text[: most - 1]
     half = half_a_pair.search(short)
     if half and half.start() >= most * 0.45:

@@ -14,6 +14,7 @@ from yester.cards.statements import (
     as_title,
     count_words,
     drop_label,
+    find_cues,
     is_boilerplate,
     is_fragment,
     is_generic_heading,
@@ -22,16 +23,34 @@ from yester.cards.statements import (
 from yester.memories.utterances import find_kind
 from yester.model import Item
 from yester.tables import load_pattern, load_rows
+from yester.text.prose import prose_sentences
 
 _FIXED = re.compile(r"(?:i (?:have )?|i've |we )?fixed\b(?! (?:in|by|with|width|size)\b)", re.I)
 _CONVENTIONAL = re.compile(r"([a-z]+)(?:\([^)]*\))?!?: ")
 _COMMAND = re.compile(r"\A/[\w:.-]+\s+")
 _QUOTED = re.compile(r"\"\"\"|'''")
-_NUMBERED = re.compile(r"(?:\W*\d+[.):]|step |phase |option |part )", re.I)
+_NUMBERED = re.compile(
+    r"\W*\d+[.):]|#\d|(?:step|phase|option|part|observation|task|test) #?(?:\d+|[a-z]\b)", re.I
+)
+# What stands before and after a clause: nothing, a mark, or a word that begins another one.
+_JOINTS = (
+    r"\s(?:across|after|alongside|although|and|as|at|because|before|but|by|for|from|in|instead|into"
+    r"|on|rather|regardless|since|so|that|to|using|via|when|where|which|while|with|without)"
+)
+_LEADS_ON = re.compile(_JOINTS + r"\Z", re.I)
+_CLAUSE_BEGINS = re.compile(
+    r"(?:\A|[.:;,!?—–)]\s|\s--?\s|\b(?:i|we)(?:'ve| have)?(?: also| now)?\s)\W*\Z"
+)
+_CLAUSE_ENDS = re.compile(
+    rf"[^\w\s,;:.!?—–]*(?=\Z|[.:;,!?—–]+(?:\s|\Z)|\s(?:--?\s|[—–(])|{_JOINTS}\s)"
+)
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_VERB = re.compile(r"\b(?:is|are|was|were|has|have|now)\b|\A\w+ed\b", re.I)
 _CLAUSES = re.compile(r"[,;] | [-–—] ")
 _FEW_WORDS = 4
+_ASKED = 0.85  # a title with so many words of the request says nothing of what came of it
 _SHORTEST_HEADING = 20
+_REQUEST, _CLOSING = 3_000, 6_000  # characters of each: as much as the reader looks at
 
 
 # --- what was asked for --------------------------------------------------------------------------
@@ -64,8 +83,10 @@ def plan_title(text: str) -> str:
     for statement in split_statements(rest[:4_000]):
         if statement.kind == "heading":
             title = drop_label(statement.text).strip()
+            # Without its "Fix:" a heading that names a fault would say that it is there.
+            fixes = names_fault(statement.text.removesuffix(title)) and not is_imperative(title)
             if not is_generic_heading(title):
-                return title
+                return statement.text if fixes else title
         elif not is_boilerplate(statement.text):
             return statement.text
     return ""
@@ -142,11 +163,52 @@ def heading_title(item: Item) -> str:
     return ""
 
 
-def title_filter(closing: str) -> Callable[[str], bool]:
-    """Which titles of the reader are not taken: what cannot stand alone, and what only the request
-    says, since a title says the result."""
-    said = _letters_of(closing)
-    return lambda title: is_fragment(title) or _letters_of(title) not in said
+def title_mender(request: str, closing: str) -> Callable[[str], str]:
+    """What of a title of the reader is taken: whole clauses of the closing message. "": nothing,
+    where it cannot stand alone or says only what the request says, since a title says the result.
+    """
+    asked = [title_words(one.text) for one in prose_sentences(request[:_REQUEST])]
+    closing = closing[:_CLOSING]
+    said = [one.text for one in prose_sentences(closing)]
+    letters = _letters_of(closing)
+
+    def mend(title: str) -> str:
+        if _letters_of(title) not in letters:
+            return ""
+        whole = next(filter(None, (_complete_clause(one, title) for one in said)), "")
+        if is_fragment(whole) or _NUMBERED.match(whole):
+            return ""
+        own = title_words(whole)
+        repeats = any(len(own & one) >= _ASKED * len(own) for one in asked)
+        unsure = repeats or is_fragment(title)
+        return "" if unsure and "result" not in find_cues(whole) else whole
+
+    return mend
+
+
+def _complete_clause(sentence: str, title: str) -> str:
+    """A title up to where a clause of the sentence ends, the last one that fits; "" where it does
+    not begin with one. What only leads up to a list is none, unless it is a sentence."""
+    title = _LEADS_ON.sub("", title)
+    low, letters = sentence.lower(), _letters_of(title)
+    places = [at for at, letter in enumerate(low) if letter.isalnum()]
+    at = _letters_of(low).find(letters)
+    if at < 0 or not letters or not _CLAUSE_BEGINS.search(low[: places[at]]):
+        return ""
+    begin, end = places[at], places[at + len(letters) - 1] + 1
+    stops = [one.end() for one in _CLAUSE_ENDS.finditer(low, begin)]
+    half = load_pattern("statements", "half a pair")  # "between 1.9" wants the other one
+    fits = [
+        stop
+        for stop in stops
+        if stop - begin <= TITLE
+        and not (low.startswith((" and", " or"), stop) and half.search(low, begin, stop))
+    ]
+    stop = next((stop for stop in fits if stop >= end), fits[-1] if fits else begin)
+    same = stop >= end and not _letters_of(low[end:stop])
+    whole = title if same else title[:1] + sentence[begin + 1 : stop]
+    leads_up = low.startswith(":", stop) and not _VERB.search(whole)
+    return "" if leads_up else whole
 
 
 def _letters_of(text: str) -> str:

@@ -68,9 +68,9 @@ NO_TITLE = Title("", -99.0)
 
 class TitleFinder(Protocol):
     def find_title(
-        self, request: str, closing: str, rejects: Callable[[str], object] | None = None, /
+        self, request: str, closing: str, mend: Callable[[str], str] | None = None, /
     ) -> Title:
-        """The best title; of those that a caller `rejects`, the next best of another sentence."""
+        """The best title as a caller mends it; where nothing is left, another sentence's."""
 
 
 class Reader:
@@ -80,7 +80,7 @@ class Reader:
         self._session = open_session(weights)
 
     def find_title(
-        self, request: str, closing: str, rejects: Callable[[str], object] | None = None
+        self, request: str, closing: str, mend: Callable[[str], str] | None = None
     ) -> Title:
         """The best title that fits: it is never cut."""
         turn = encode_turn(self._pieces, request, closing)
@@ -93,7 +93,7 @@ class Reader:
         found = [self._best_stretch(sentence, output) for sentence in sentences]
         for score, words in sorted(found, key=lambda best: -best[0]):
             text = tidy_title(" ".join(word.text for word in words))
-            if rejects is not None and rejects(text):
+            if mend is not None and not (text := mend(text)):
                 continue
             if not isfinite(score) or len(text.split()) < SHORTEST:
                 return NO_TITLE

@@ -132,7 +132,7 @@ class ReadTitles:
         self._absent = False  # there is no reader
 
     def find_title(
-        self, request: str, closing: str, _: Callable[[str], object] | None = None
+        self, request: str, closing: str, _: Callable[[str], str] | None = None
     ) -> Title:
         """What is known by now; else it is asked for, and there is none."""
         from yester.text.reader import CLOSING_CHARACTERS, NO_TITLE, REQUEST_CHARACTERS
@@ -182,12 +182,12 @@ class ReadTitles:
                 self._unread.popleft()
 
     def _read_title(self, key: bytes, reader: TitleFinder, texts: tuple[str, str]) -> Title:
-        from yester.cards.titles import title_filter
+        from yester.cards.titles import title_mender
         from yester.text.reader import NO_TITLE
 
         title = NO_TITLE
         with suppress(Exception):  # one text's fault must not stop the others
-            title = reader.find_title(*texts, title_filter(texts[1]))
+            title = reader.find_title(*texts, title_mender(*texts))
         if len(self._known) >= _MOST_KNOWN:
             del self._known[next(iter(self._known))]
         self._known[key] = title
