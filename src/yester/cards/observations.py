@@ -122,7 +122,7 @@ def _decisions(looked: Looked, gate: Gate) -> Iterator[Draft]:
     turn, prompt, closing = looked.turn, looked.turn.prompt, looked.turn.closing
     asks = [step.item for step in turn.steps if step.asks and not step.failed]
     answers = [one for item in asks for one in _find_answers(item) if gate.is_new(one[1].text)]
-    title = cut_clause("; ".join(answer for answer, _ in answers), TITLE)
+    title = _join_answers([answer for answer, _ in answers])
     if len(title) >= 12:
         facts = [fact for _, fact in answers[:8]]
         yield _decision(looked, "answers", title, asks[-1].epoch, 2.2, facts)
@@ -152,6 +152,15 @@ def _decision(
         facts=tuple(facts), concepts=list_concepts("decision", facts, False),
         files_modified=looked.turn.edited[:MOST_FILES],
     )  # fmt: skip
+
+
+def _join_answers(answers: Sequence[str]) -> str:
+    """As many as there is room for: a label without its answer says nothing."""
+    title = cut_clause(answers[0], TITLE) if answers else ""
+    for answer in answers[1:]:
+        if len(title) + len(answer) + 2 <= TITLE:
+            title += f"; {answer}"
+    return title
 
 
 def _find_answers(item: Item) -> Iterator[tuple[str, Fact]]:
