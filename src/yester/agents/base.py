@@ -76,7 +76,7 @@ class Reading(msgspec.Struct):
             return kind()
 
     @property
-    def written(self) -> int:
+    def modified_at(self) -> int:
         """When the transcript was changed last, in milliseconds."""
         return stamp_files(self.path)[1] // 1_000_000
 

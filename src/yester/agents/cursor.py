@@ -133,7 +133,7 @@ def _open_transcript(reading: Reading) -> Chat:
         chat.actor = "" if path.stem == session else f"sub-agent:{path.stem}"
         chat.state.session, chat.state.actor = session, chat.actor
         chat.place_session(find_slug(above.parent.name))
-    chat.epoch = reading.written  # until a prompt tells its time
+    chat.epoch = reading.modified_at  # until a prompt tells its time
     return chat
 
 
@@ -239,7 +239,7 @@ class Store(Chat):
             folders = (uri_folder(raw) for field, raw in fields if field == _WORKSPACE)
             self.place_session(text_at(beside, "cwd") or next(folders, ""))
         began = parse_time(beside.get("createdAtMs")) or parse_time(kept.get("createdAt"))
-        self.epoch = began or reading.written
+        self.epoch = began or reading.modified_at
 
     def _select_blob(self, id_: str) -> bytes:
         asked = "SELECT CAST(data AS BLOB) FROM blobs WHERE id = ?"

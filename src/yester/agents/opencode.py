@@ -102,7 +102,7 @@ class Sessions:
         self.before = reading.state = reading.load_state(Progress)
         self.since = max(self.before.since - _OVERLAP_MS, 0)
         # No row can be newer than the file: a wrong clock must not hide what comes later.
-        self.latest = reading.written
+        self.latest = reading.modified_at
         self.rows: dict[str, int] = {}
 
     def list_changed(self) -> Iterator[Part]:
