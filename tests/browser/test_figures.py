@@ -382,7 +382,7 @@ def test_the_doctor_says_what_is_wrong_in_words_and_how_to_put_it_right(viewer, 
 
 def test_the_doctor_groups_and_shows_what_is_fine_and_looks_again(viewer):
     page = at(viewer, "doctor")
-    row = page.get_by_role("listitem").filter(has_text="versions")
+    row = page.get_by_role("listitem").filter(has_text="versions:")
     expect(row).to_contain_text("Fine")
     expect(page.get_by_role("heading", name="Store", exact=True)).to_be_visible()
     with page.expect_response("**/api/doctor"):

@@ -684,7 +684,7 @@ def test_of_many_things_to_do_two_are_told_and_the_rest_is_counted():
     story = fixed_bug(Story())
     todo = "\n".join(f"[ ] part {letter}" for letter in "abcde")
     card = add_todo(summarized(story, story.drafts())[0], todo)
-    assert card.sections["next_steps"].split("\n")[-1] == "and 3 more"
+    assert card.sections["next_steps"].split("\n")[-1] == "to do: part b (and 3 more)"
 
 
 NAMED = (

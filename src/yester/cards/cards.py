@@ -93,8 +93,10 @@ def has_news(card: Item) -> bool:
 def add_todo(card: Item, todo: str) -> Item:
     """The last card of a session with what is left of its list of things to do."""
     pending = ["to do: " + line[4:] for line in todo.split("\n") if line[:3] in ("[ ]", "[>]")]
-    more = [f"and {len(pending) - _TODO} more"] if len(pending) > _TODO else []
-    left = [*card.sections.get("next_steps", "").split("\n"), *pending[:_TODO], *more]
+    more = f" (and {len(pending) - _TODO} more)" if len(pending) > _TODO else ""
+    pending = pending[:_TODO]
+    left = [*card.sections.get("next_steps", "").split("\n"), *pending[:-1]]
+    left += [one + more for one in pending[-1:]]
     steps = _join_lines(left, _ROOM["next_steps"])
     return replace(card, sections={**card.sections, "next_steps": steps}) if pending else card
 

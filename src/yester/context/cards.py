@@ -39,6 +39,8 @@ _COMMITTED = re.compile(r"\b(?:un)?commit", re.I)
 _FAILS = re.compile(r"\bfail(?:s|ing|ed|ures?)?\b|\bschlägt\b.*\bfehl\b|失败", re.I)
 # What is over with the session in which it was said, whatever became of it.
 _PASSING = re.compile(r"\b(?:merge|review|PR\b|pull request|draft|commit|push)", re.I)
+# What a later session, or its user in a shell, has done without a word.
+_SHARED = re.compile(r"\b(?:merge|PR\b|pull request|push)", re.I)
 _NAMES = re.compile(r"[\w./-]*[\w]+(?:[._/-][\w]+)+|\b[a-z]+[A-Z]\w+|`[^`]+`")
 
 
@@ -151,6 +153,7 @@ def find_open_ends(cards: Sequence[Item], now: int) -> Iterator[OpenEnd]:
             yield OpenEnd(card, "" if bare else reason, True)
         for text in ends:
             passes = not last and (not card.files_modified or _PASSING.search(text))
+            passes = passes or (card.session != cards[0].session and _SHARED.search(text))
             told = text == reason or (whole and text == card.body)
             if not passes and not told and not any(_closes(one, text) for one in later):
                 yield OpenEnd(card, text)
@@ -184,9 +187,9 @@ def _finishes(later: Item, card: Item) -> bool:
 
 
 def _changes_read(later: Item, card: Item) -> bool:
-    """Are several files that a plan was made from, and little else, changed later?"""
-    planned = set(later.files_modified) & set(card.files_read)
-    return len(planned) > 1 and 2 * len(planned) >= len(later.files_modified)
+    """Is a file that a plan was made from changed later? A client may refuse a plan on purpose and
+    carry it out in a session of its own: rather one open end less than one that is none."""
+    return not set(later.files_modified).isdisjoint(card.files_read)
 
 
 def _closes(later: Item, text: str) -> bool:

@@ -16,6 +16,8 @@ const FACTORS = {
   phrase: ["Side by side", "words that stand together in the question and in it"],
   window: ["Old", "older than the setting recency_window_days"],
   stale: ["Out of date", "its files have changed since"],
+  said: ["The turn", "what was said in its turn, taken as one text"],
+  worked: ["Files of the session", "how many of the session's files its turn has edited"],
   use: ["Use", "what came of it when it was shown, and what you said of it"],
 };
 const SIGNS = {
