@@ -71,7 +71,9 @@ def relevant_hits(
     )
     # About one of the files, or as near as an answer to a prompt would have to be.
     fitting = {hit.id for hit, _ in passing_hits([(hit, True) for hit in found], terms, items)}
-    return [hit for hit in found if hit.factors.get("files") or hit.id in fitting][:k]
+    # The names of files and manifests alone lead anywhere; a branch says what is being done.
+    named = signals.branch.lower() not in _BRANCHES_OF_ALL
+    return [hit for hit in found if hit.factors.get("files") or (named and hit.id in fitting)][:k]
 
 
 def _question_files(signals: Signals) -> tuple[str, ...]:
