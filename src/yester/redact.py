@@ -99,8 +99,9 @@ def find_secrets(text: str) -> list[tuple[int, int, str]]:
     """
     raw = _encode_text(text)
     folded = raw.lower()
-    found = _merge_matches(raw, folded, _find_awake_rules(raw, folded))
-    if len(raw) == len(text):
+    awake = _find_awake_rules(raw, folded)
+    found = _merge_matches(raw, folded, awake) if awake else []
+    if not found or len(raw) == len(text):
         return found
     in_characters = []
     at = reached = 0
