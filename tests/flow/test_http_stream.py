@@ -14,7 +14,7 @@ import yester
 from tests.serving import serving
 from tests.stores import with_store
 from yester.faces.http.stream import MOST_MISSED, encode_event, is_cursor
-from yester.model import Injection, Session
+from yester.model import Change, Injection, Session
 
 pytestmark = pytest.mark.requirement("DEL-07")
 
@@ -156,7 +156,7 @@ def test_what_goes_with_its_memory_is_no_gap(api):
         id_ = memory.remember("Orders keep UTC", type="note")
         with memory.store.transaction("memories"):
             memory.store.drop_memo(id_, 1, "let go")
-        assert memory.store.changes() == []
+        assert memory.store.entries(Change) == []
     with api.stream(last="1-0-1") as events:
         assert next(events)[:2] == ("ready", "1-0-1")
         add(api, "a")

@@ -25,7 +25,7 @@ from yester.memories.lifecycle import GRACE
 from yester.memories.memory import GLOBAL, Author, plain_form
 from yester.memories.remember import Draft, find_candidate, guess_type, remember
 from yester.memories.review import lint_memories, review_memories
-from yester.model import Change, Filters, Item, Memo, Project, replace
+from yester.model import Change, Filters, Item, Memo, Paging, Project, replace
 from yester.recall.recall import Asked, recall_hits
 from yester.store import open_store
 from yester.tables import load_rows
@@ -127,7 +127,10 @@ def test_the_same_again_is_known_and_what_is_new_about_it_is_added(store):
     more = keep(store, "Deploy on Tuesdays", type="decision", tags=["ops"], files=["ci.yml"])
     assert (more.done, more.memo.item.id) == ("updated", memo.item.id)
     assert (more.memo.item.tags, more.memo.item.files) == (("deploy", "ops"), ("ci.yml",))
-    assert [change.what for change in store.changes(memo.item.id)] == ["update", "create"]
+    assert [change.what for change in store.entries(Change, {"item": memo.item.id})] == [
+        "update",
+        "create",
+    ]
     assert keep(store, "Do not deploy on Tuesdays", type="decision").done == "created"
 
 
@@ -213,7 +216,7 @@ def test_any_field_may_hold_anything(store, who, why, **given):
         return
     memo = kept.memo
     assert store.memos(ids=[memo.item.id]) == [memo]
-    item, change = memo.item, store.changes(memo.item.id, limit=1)[0]
+    item, change = memo.item, store.entries(Change, {"item": memo.item.id}, Paging(1))[0]
     texts = (item.title, item.body, memo.path, memo.slug, *item.tags, *item.files,
              *item.sections.values(), change.who, change.why)  # fmt: skip
     for one in texts:
@@ -330,7 +333,7 @@ def test_what_is_put_away_is_not_found_until_it_is_restored(store, what, status)
     back = lifecycle.change_status(store, id_, "restore", SAM)
     assert (back.item.status, back.reason) == ("active", "")
     assert found(store, "heron") == [id_]
-    (restored, put_away, _) = store.changes(id_)
+    (restored, put_away, _) = store.entries(Change, {"item": id_})
     assert (put_away.who, put_away.what, put_away.why) == ("sam", what, "box is gone")
     assert (restored.before["status"], restored.after["status"]) == (status, "active")
 
@@ -564,7 +567,7 @@ def test_the_users_rules_say_what_goes(store):
     }  # fmt: skip
     statuses = [m.item.status for m in store.memos(ids=[note.item.id, debt.item.id, kept.item.id])]
     assert statuses == ["retired", "archived", "active"]
-    (change, _) = store.changes(note.item.id)
+    (change, _) = store.entries(Change, {"item": note.item.id})
     assert (change.who, change.why) == ("yester (retention)", "[retention] note: retire 90 days")
     assert lifecycle.collect_due(store, chosen, now) == []
     assert lifecycle.change_status(store, note.item.id, "restore", SAM).item.status == "active"

@@ -9,7 +9,7 @@ import pytest
 
 from yester.memories.memory import Author
 from yester.memories.remember import Draft, remember
-from yester.model import Filters, Project
+from yester.model import Change, Filters, Project
 from yester.store import maintenance_of, open_store
 
 WRITERS, ROUNDS = 8, 3
@@ -76,7 +76,7 @@ def test_eight_writers_of_one_memory_lose_nothing_and_the_history_is_complete(tm
     assert set(after.item.tags) == {"disk", *names}
     assert set(after.content["steps"]) == {"look at logs", *names}
     assert after.version == 1 + WRITERS * ROUNDS
-    changes = store.changes(memo.item.id)[::-1]
+    changes = store.entries(Change, {"item": memo.item.id})[::-1]
     assert len(changes) == after.version
     tags: list[str] = []
     for change in changes:  # each begins where the one before it ended

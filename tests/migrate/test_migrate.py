@@ -11,7 +11,7 @@ import pytest
 
 from tests import finding
 from yester.errors import StoreNewer
-from yester.model import Filters
+from yester.model import Change, Filters
 from yester.operate.backups import list_backups, make_backup
 from yester.store import maintenance_of, open_store
 from yester.store.figures import content_counts
@@ -45,7 +45,7 @@ def test_an_old_database_opens_keeps_its_rows_and_equals_a_fresh_one(old, tmp_pa
         assert [(m.slug, m.version, m.content) for m in store.memos(Filters())] == [
             ("round-the-totals-last", 1, {"text": "Round the totals last"}) for _ in memories
         ]
-        assert [change.what for change in store.changes()] == ["create" for _ in memories]
+        assert [change.what for change in store.entries(Change)] == ["create" for _ in memories]
         assert [i.body for i in store.find_by_ref("kept")] == ["Use UTC in the orders table"]
         assert len(finding.by_words(store, ["utc"], Filters(), 5)) == 1
         assert maintenance_of(store).check() == []

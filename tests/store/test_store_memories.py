@@ -82,12 +82,12 @@ def test_every_write_adds_a_line_to_the_history_and_a_version(store):
     one = write(store, memo("a", "first"))
     two = write(store, replace(one, reason="other"), "update")
     assert (two.item.id, two.version, two.reason) == (one.item.id, 2, "other")
-    later, earlier = store.changes(one.item.id)
+    later, earlier = store.entries(Change, {"item": one.item.id})
     assert (later.what, later.who, later.why, later.epoch) == ("update", "sam", "why not", 7)
     assert (later.before, later.after) == ({"title": "old"}, {"title": "new"})
     assert (earlier.what, earlier.before) == ("create", None)
     assert later.id > earlier.id
-    assert store.changes(limit=1) == [later]
+    assert store.entries(Change, {}, Paging(1)) == [later]
 
 
 @pytest.mark.requirement("MEM-02")
@@ -98,7 +98,7 @@ def test_who_writes_what_they_have_not_seen_is_told_and_writes_nothing(store):
         write(store, one, "update")
     with pytest.raises(StoreChanged):
         write(store, memo("a", "the same identity as if it were new"))
-    assert len(store.changes(one.item.id)) == 2
+    assert len(store.entries(Change, {"item": one.item.id})) == 2
     assert maintenance_of(store).check() == []
 
 
@@ -112,7 +112,7 @@ def test_a_memory_and_its_history_are_written_together_or_not_at_all(store):
         )  # fmt: skip
         raise ZeroDivisionError
     assert store.memos(ids=[one.item.id]) == [one]
-    assert [change.what for change in store.changes(one.item.id)] == ["create"]
+    assert [change.what for change in store.entries(Change, {"item": one.item.id})] == ["create"]
     assert tag_counts(store) == {}
 
 
@@ -124,10 +124,10 @@ def test_changes_made_together_are_found_together(store):
         for memo_ in (one, two):
             change = Change(memo_.item.id, 7, "sam", "update", act=act)
             store.put_memo(entry(memo_), memo_, change)
-            act = store.changes(memo_.item.id, limit=1)[0].act
-    assert [c.item for c in store.changes(act=act)] == [two.item.id, one.item.id]
+            act = store.entries(Change, {"item": memo_.item.id}, Paging(1))[0].act
+    assert [c.item for c in store.entries(Change, {"act": act})] == [two.item.id, one.item.id]
     later = write(store, memo("c", "third"))
-    assert store.changes(later.item.id)[0].act > act
+    assert store.entries(Change, {"item": later.item.id})[0].act > act
 
 
 @pytest.mark.requirement("MEM-02")
@@ -197,7 +197,7 @@ def test_what_was_let_go_is_gone_and_does_not_come_back(store):
     with store.transaction("memories"):
         store.drop_memo(gone.item.id, 9, "grace over")
     assert store.memos(ids=[gone.item.id]) == []
-    assert store.changes(gone.item.id) == []
+    assert store.entries(Change, {"item": gone.item.id}) == []
     assert store.find_by_ref("a") == []
     assert found(store, "walrus") == ["kept"]
     assert tag_counts(store) == {}

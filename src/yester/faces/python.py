@@ -24,7 +24,7 @@ from yester.ingest.transcripts import add_items
 from yester.memories import lifecycle
 from yester.memories.categories import clean_text, drop_surrogates, get_category
 from yester.memories.files import locate_folder
-from yester.memories.memory import GLOBAL, Author
+from yester.memories.memory import GLOBAL, Author, read_history
 from yester.memories.remember import Choice, Draft, Kept, find_candidate, remember
 from yester.memories.sync import ImportReport, SyncReport, import_folder, sync_folder
 from yester.memory import Memory
@@ -421,7 +421,7 @@ class Memories:
         return lifecycle.undo_change(self._store, by or self._memory.by(), self._find_id(name))
 
     def history(self, name: int | str = 0, limit: int = -1) -> Sequence[Change]:
-        return self._store.changes(self._find_id(name), limit=limit)
+        return read_history(self._store, self._find_id(name), limit)
 
     def gc(
         self, rules: Mapping[str, lifecycle.RetentionRule], *, dry_run: bool = True

@@ -16,7 +16,7 @@
 What a face calls, all with a store first and an `Author` who does it:
 
     show       lifecycle.find_memory, get_memory; chains.list_memory_chain
-    list       store.memos(Filters, Paging)          history   store.changes(id)
+    list       store.memos(Filters, Paging)          history   read_history(store, id)
     remember   remember.remember(Draft), remember_instead; find_candidate writes nothing
     edit       lifecycle.edit_memory(id, changes, base=form_at_version(…))
     retire, archive, restore    lifecycle.change_status

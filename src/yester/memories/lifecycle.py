@@ -26,7 +26,15 @@ from yester.ingest.prepare import prepare_item
 from yester.ingest.transcripts import rebuild_if_stale
 from yester.memories import memory
 from yester.memories.categories import CATEGORIES, category_of, get_category, merge_changes
-from yester.memories.memory import EDITABLE, TRUST, Author, Plain, plain_form, shorten_reason
+from yester.memories.memory import (
+    EDITABLE,
+    TRUST,
+    Author,
+    Plain,
+    plain_form,
+    read_history,
+    shorten_reason,
+)
 from yester.model import Change, Filters, Memo, Paging, replace
 from yester.store.contract import Store
 
@@ -78,7 +86,7 @@ def successor_id(store: Store, item: int) -> int:
 def form_at_version(store: Store, memo: Memo, version: int) -> Plain:
     """Its plain form when it had been written so often; UsageError where that is not known."""
     back = memo.version - version
-    changes = store.changes(memo.item.id, limit=back) if back > 0 else []
+    changes = read_history(store, memo.item.id, back) if back > 0 else []
     if back < 0 or len(changes) < back or any(one.before is None for one in changes):
         raise UsageError(
             f"version is {version}, but memory #{memo.item.id} is at version {memo.version}; read "
@@ -270,7 +278,7 @@ def link_successor(store: Store, old: Memo, new: Memo, by: Author, act: int) -> 
 
 def _act_of(store: Store, before: Memo, after: Memo) -> int:
     """What was just written belongs to this act; 0 where nothing was written."""
-    return 0 if after is before else store.changes(after.item.id, limit=1)[0].act
+    return 0 if after is before else read_history(store, after.item.id, 1)[0].act
 
 
 # --- taken back ----------------------------------------------------------------------------------
@@ -309,8 +317,10 @@ def find_undoable(store: Store, id_: int) -> list[Change]:
 def _last_act(store: Store, id_: int) -> tuple[list[Change], Change | None]:
     """What was last done, to this memory or at all, and what was done later to another one of the
     same act."""
-    done = [one for last in store.changes(id_, limit=1) for one in store.changes(act=last.act)]
-    newest = (store.changes(item, limit=1)[0] for item in {change.item for change in done})
+    done: list[Change] = []
+    for last in read_history(store, id_, 1):
+        done = store.entries(Change, {"act": last.act})
+    newest = (read_history(store, item, 1)[0] for item in {change.item for change in done})
     return done, next((one for one in newest if one.act != done[0].act), None)
 
 

@@ -35,7 +35,8 @@ from yester.memories.categories import (
     clean_text,
     get_category,
 )
-from yester.model import SCOPES, Memo, Project, replace
+from yester.model import SCOPES, Change, Memo, Paging, Project, replace
+from yester.store.contract import Store
 from yester.text.query import other_names
 from yester.text.sentences import first_sentence, shorten_text
 from yester.text.terms import text_terms
@@ -74,6 +75,11 @@ class Author:
 
 
 # --- the plain form ------------------------------------------------------------------------------
+
+
+def read_history(store: Store, item: int = 0, limit: int | None = None) -> list[Change]:
+    """The history of one memory, or (0) of all, the newest first."""
+    return store.entries(Change, {"item": item} if item else {}, Paging(limit))
 
 
 def plain_form(memo: Memo) -> Plain:

@@ -34,6 +34,7 @@ from yester.memories.memory import (
     make_slug,
     normalise_tags,
     plain_form,
+    read_history,
 )
 from yester.model import STATUSES, Filters, Item, Memo, Probe, Project, replace
 from yester.store.contract import Store
@@ -180,7 +181,7 @@ def remember(
             old = lifecycle.get_memory(store, supersedes)
         memo = create_memory(store, draft, values, where, by)
         if old is not None:
-            act = store.changes(memo.item.id, limit=1)[0].act
+            act = read_history(store, memo.item.id, 1)[0].act
             newer = replace(by, why=by.why or "newer")
             old, memo = lifecycle.link_successor(store, old, memo, newer, act)
         return Kept(memo, "created", choice, old, suggested)

@@ -37,7 +37,7 @@ from yester.memories.files import (
     redact_memory_file,
 )
 from yester.memories.lifecycle import memory_transaction, rewrite_memory, set_status
-from yester.memories.memory import Author, plain_form
+from yester.memories.memory import Author, plain_form, read_history
 from yester.memories.remember import create_memory, form_from_draft
 from yester.model import Filters, Memo, MemoFile, Paging, Project, Source, replace
 from yester.store.contract import Store
@@ -241,7 +241,7 @@ class StoreKeeper:
         id_, store = memo.item.id, self._store
         file = store.memo_files([id_]).get(id_)
         unseen = memo.version - (file.version if file else 0)
-        history = store.changes(id_, limit=unseen) if unseen else []
+        history = read_history(store, id_, unseen) if unseen else []
         newer = []
         if memo.item.status == "superseded":
             newer = store.memos(Filters(supersedes=id_), Paging(statuses=()))
@@ -299,7 +299,7 @@ class StoreKeeper:
         id_ = memo.item.id
         if memo.item.status == "superseded":
             raise SourceError(f"is superseded in the store (#{id_}); yester memory undo {id_}")
-        last = next((c for c in self._store.changes(id_) if "status" in c.after), None)
+        last = next((c for c in read_history(self._store, id_) if "status" in c.after), None)
         if what == "restore" and last and last.who != self._by.who and one.updated <= memo.since:
             raise SourceError(
                 f"is {memo.item.status} in the store since this file was written; to bring it "

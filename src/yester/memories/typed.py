@@ -19,7 +19,7 @@ from yester.clock import DAY
 from yester.errors import YesterError
 from yester.memories.chains import link_items
 from yester.memories.lifecycle import PATIENCE, change_status
-from yester.memories.memory import GLOBAL, Author, shorten_reason
+from yester.memories.memory import GLOBAL, Author, read_history, shorten_reason
 from yester.memories.remember import Draft, remember
 from yester.memories.rules import list_rules, rules_agree, rules_compete
 from yester.memories.utterances import Utterance, find_utterances, takes_back, weakens_safety
@@ -56,7 +56,7 @@ def find_news(store: Store, session: str, now: int) -> list[tuple[Feedback, str]
     """What became of rules by what the user typed, in this session ("": in any) within a day, each
     once: what to write down when the user was told, and what to tell."""
     news: dict[int, tuple[Feedback, str]] = {}
-    for change in store.changes(limit=_NEWS):
+    for change in read_history(store, limit=_NEWS):
         typed = change.who == _WHO and not change.why.startswith(_BY_PROGRAM)
         if not typed or change.epoch < now - DAY or f"session {session[:8]}" not in change.why:
             continue
@@ -132,7 +132,7 @@ class _TypedRules:
 
     def _was_done(self, memo: Memo, by: Author) -> bool:
         """Things are done once: what was undone since stays undone."""
-        return any(change.why == by.why for change in self._store.changes(memo.item.id))
+        return any(change.why == by.why for change in read_history(self._store, memo.item.id))
 
     def _is_outdated(self, draft: Draft) -> bool:
         """Has the user said otherwise since, or edited this very one?"""
@@ -177,7 +177,7 @@ class _TypedRules:
     def _count_today(self) -> int:
         """Proposals of this day, whatever became of them."""
         known = list_rules(self._store, (), STATUSES)
-        first = [self._store.changes(one.item.id)[-1] for one in known]
+        first = [read_history(self._store, one.item.id)[-1] for one in known]
         today = [one for one in first if one.epoch // DAY == self._now // DAY]
         return sum(one.after.get("status") == "proposed" for one in today)
 

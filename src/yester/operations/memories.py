@@ -16,7 +16,7 @@ from yester.errors import NotFound, NotYours, UsageError
 from yester.memories import lifecycle, remember, review
 from yester.memories.categories import CATEGORIES, LONGEST_TITLE, clean_text, get_category
 from yester.memories.chains import list_memory_chain
-from yester.memories.memory import GLOBAL, normalise_tags
+from yester.memories.memory import GLOBAL, normalise_tags, read_history
 from yester.memories.remember import Draft
 from yester.memory import Memory, unknown_name
 from yester.model import STATUSES, Filters, Memo, Paging, Project
@@ -268,7 +268,7 @@ def _describe_memo(memory: Memory, memo: Memo) -> MemoryShown:
     return MemoryShown(
         memory=describe_memory(memory, memo),
         chain=[describe_memory(memory, one) for one in list_memory_chain(store, memo)],
-        history=[make_answer(Changed, one) for one in store.changes(memo.item.id, limit=_HISTORY)],
+        history=[make_answer(Changed, one) for one in read_history(store, memo.item.id, _HISTORY)],
         use=describe_use(store, [memo.item.id])[0],
         actions=list_actions(store, memo, memory.origin),
         fields=list_fields(memo),
@@ -352,7 +352,7 @@ def undo_memory(memory: Memory, request: StepRequest) -> MemoryShown:
     Whatever was done together with it is taken back as well.
     """
     id_ = _find_memo(memory, request.id).item.id
-    if not memory.store.changes(id_, limit=1):
+    if not read_history(memory.store, id_, 1):
         raise UsageError(f"nothing has been done to memory #{id_} yet")
     lifecycle.undo_change(memory.store, memory.by(request.why), id_)
     return _describe_memo(memory, _find_memo(memory, id_))

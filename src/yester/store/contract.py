@@ -24,7 +24,8 @@ from yester.model import ANYTHING, EVERYTHING, Filters, Item, Paging, Probe
 Lock = Literal["ledger", "spend", "memories", "places", "events", "items", "work", "index"]
 
 
-# What `append` writes down. Projects that were joined are read in the same way.
+# What `append` writes down. Projects that were joined and the history of memories are read in the
+# same way.
 Row = (
     model.Injection | model.Feedback | model.Spend | model.Event | model.Turn | model.OwedStart
     | model.Refinement | model.Archived | model.Muted | model.Skipped | model.Answered
@@ -181,9 +182,6 @@ class Memories(Protocol):
 
         An item of kind memory that was put as a plain item is one too: version 0, its body as the
         content."""
-
-    def changes(self, item: int = 0, act: int = 0, limit: int | None = None) -> list[model.Change]:
-        """The history of one memory, of what was done together, or of all; the newest first."""
 
     def free_slug(self, project: str, slug: str) -> str:
         """The slug, with a number where a memory of the project (a key) has or had it."""

@@ -22,7 +22,7 @@ from yester.faces.cli.screen import count_noun, make_bold
 from yester.memories import lifecycle, review
 from yester.memories.categories import clean_text, get_category
 from yester.memories.chains import list_memory_chain
-from yester.memories.memory import GLOBAL, normalise_tags
+from yester.memories.memory import GLOBAL, normalise_tags, read_history
 from yester.memories.remember import find_candidate
 from yester.model import STATUSES, Change, Filters, Memo, Paging, replace
 from yester.operate.notes import lint_notes
@@ -159,7 +159,7 @@ def show_command(app: App, memories: tuple[str, ...], form: str) -> Output:
 def history_command(app: App, memory: str | None, limit: int, form: str) -> Output:
     """Show the changes of MEMORY, or of all memories, the newest first."""
     item = lifecycle.find_memory(app.reading, memory).item.id if memory else 0
-    changes = app.reading.changes(item, limit=limit)
+    changes = read_history(app.reading, item, limit)
     return Output(
         {"changes": [_change_as_json(change) for change in changes]},
         (line for change in changes for line in _change_lines(change, form)),

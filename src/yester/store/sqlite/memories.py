@@ -134,10 +134,6 @@ class MemoryRows(ItemRows):
             free = f"{slug[: _LONGEST_SLUG - 8].rstrip('-')}-{number}"
         return free
 
-    def changes(self, item: int = 0, act: int = 0, limit: int | None = None) -> list[Change]:
-        wanted = {name: value for name, value in (("item", item), ("act", act)) if value}
-        return self.entries(Change, wanted, Paging(limit))
-
 
 def _memo_of(row: tuple[Any, ...]) -> Memo:
     item = rows.item_of(row)
