@@ -66,14 +66,14 @@ def read_text(path: Path, most: int = SMALL) -> str:
         return ""
 
 
-def replace_file(path: Path, data: str | bytes, sync: bool = False) -> None:
+def replace_file(path: Path, data: str | bytes, sync: bool = False, mode: int = 0o600) -> None:
     """The whole of it or nothing, closed to others; with `sync` also after a power cut."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with open(number, "wb") as file:
-            os.fchmod(number, 0o600)
+            os.fchmod(number, mode)
             file.write(data.encode() if isinstance(data, str) else data)
             if sync:
                 file.flush()

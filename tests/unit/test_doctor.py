@@ -19,6 +19,7 @@ import pytest
 
 import yester
 from tests.capturing import answered, made, put_python, worker_that
+from yester.agents.descriptors import CLAUDE_CODE
 from yester.config import load_config
 from yester.model import replace
 from yester.operate import install
@@ -298,9 +299,9 @@ def test_a_model_whose_file_was_touched_is_a_problem(home, monkeypatch):
 
 @pytest.fixture
 def installed(home, tmp_path):
-    files = install.read_files(install.packaged_folder(), sys.executable)
+    files = install.read_files(home, install.packaged_folder(), sys.executable)
     install.place_copy(home, files)
-    install.install_link(home, tmp_path / "claude")
+    install.install_agent(install.Place(home, CLAUDE_CODE, tmp_path / "claude"))
     return tmp_path / "claude"
 
 

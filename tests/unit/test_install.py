@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 import yester
 from tests.capturing import ROOT, answered, made, put_python, waiting, worker_that
 from tests.table import each
+from yester.agents.descriptors import CLAUDE_CODE
 from yester.capture.spool import Spool
 from yester.config import load_config
 from yester.errors import InstallError
 from yester.operate import install
 from yester.operate.doctor import claude_code as client
+from yester.operate.install import Place
 
 pytestmark = pytest.mark.requirement("DEL-12")
 
@@ -33,7 +35,7 @@ def home(tmp_path):
 
 @pytest.fixture
 def files():
-    return install.read_files(SOURCE, sys.executable)
+    return install.read_files(Path("/home/sam/.yester"), SOURCE, sys.executable)
 
 
 def tree(folder):
@@ -83,7 +85,7 @@ def test_the_copy_starts_servers_by_our_interpreter_since_an_agents_path_may_not
         "other": {"command": "node", "args": ["yester"]},
     }
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
-    made_of = install.read_files(tmp_path, "/opt/python")
+    made_of = install.read_files(tmp_path, tmp_path, "/opt/python")
     assert json.loads(made_of[".mcp.json"])["mcpServers"] == {
         "yester": {
             "command": "/opt/python", "args": ["-I", "-m", "yester", "mcp"], "alwaysLoad": True,
@@ -126,25 +128,25 @@ def test_after_uninstalling_the_agents_folder_is_byte_for_byte_what_it_was(
         (folder / "skills" / "mine" / "SKILL.md").write_text("mine")
     before, was_there = tree(root), folder.exists()
     install.place_copy(home, {"hooks/hook.py": b""})
-    install.install_link(home, folder)
+    install.install_agent(Place(home, CLAUDE_CODE, folder))
     assert install.is_installed(home, folder)
     once = tree(root)
-    install.install_link(home, folder)
+    install.install_agent(Place(home, CLAUDE_CODE, folder))
     assert tree(root) == once
-    install.uninstall_link(home, folder)
+    install.uninstall_agent(Place(home, CLAUDE_CODE, folder))
     install.remove_copy(home)
     assert tree(root) == before
     assert folder.exists() == was_there
-    install.uninstall_link(home, folder)
+    install.uninstall_agent(Place(home, CLAUDE_CODE, folder))
     assert tree(root) == before
 
 
 def test_what_others_put_into_a_folder_we_made_stays(home, tmp_path):
     folder = tmp_path / "claude"
-    install.install_link(home, folder)
+    install.install_agent(Place(home, CLAUDE_CODE, folder))
     (folder / "skills" / "mine").mkdir()
     (folder / "settings.json").write_text("{}")
-    install.uninstall_link(home, folder)
+    install.uninstall_agent(Place(home, CLAUDE_CODE, folder))
     assert set(tree(folder)) == {"skills", "skills/mine", "settings.json"}
     assert install.read_installed(home) == {}
 
@@ -154,9 +156,9 @@ def test_folders_behind_links_are_followed_and_stay_links(home, tmp_path):
     folder = tmp_path / "claude"
     folder.symlink_to(tmp_path / "dotfiles")
     before = tree(tmp_path)
-    install.install_link(home, folder)
+    install.install_agent(Place(home, CLAUDE_CODE, folder))
     assert (tmp_path / "dotfiles" / "skills" / "yester").is_symlink()
-    install.uninstall_link(home, folder)
+    install.uninstall_agent(Place(home, CLAUDE_CODE, folder))
     assert tree(tmp_path) == before
 
 
@@ -173,8 +175,8 @@ def test_what_is_not_ours_is_never_replaced(home, tmp_path, what):
         link.symlink_to(tmp_path)
     before = tree(tmp_path / "claude")
     with pytest.raises(InstallError, match=str(link)):
-        install.install_link(home, tmp_path / "claude")
-    install.uninstall_link(home, tmp_path / "claude")
+        install.install_agent(Place(home, CLAUDE_CODE, tmp_path / "claude"))
+    install.uninstall_agent(Place(home, CLAUDE_CODE, tmp_path / "claude"))
     assert tree(tmp_path / "claude") == before
 
 
@@ -182,8 +184,8 @@ def test_a_link_that_leads_nowhere_is_replaced(home, tmp_path):
     link = install.plugin_link(tmp_path / "claude")
     link.parent.mkdir(parents=True)
     link.symlink_to(tmp_path / "a home that is gone" / "plugin")
-    (change,) = install.plan_link(home, tmp_path / "claude")
-    install.install_link(home, tmp_path / "claude")
+    (change,) = install.plan_agent(Place(home, CLAUDE_CODE, tmp_path / "claude"))
+    install.install_agent(Place(home, CLAUDE_CODE, tmp_path / "claude"))
     assert str(change) == f"~ {link} -> {install.copy_folder(home)}"
     assert install.is_installed(home, tmp_path / "claude")
 
@@ -191,7 +193,7 @@ def test_a_link_that_leads_nowhere_is_replaced(home, tmp_path):
 def test_a_folder_that_cannot_be_written_is_one_sentence(home, tmp_path):
     (tmp_path / "claude").write_text("no folder")
     with pytest.raises(NotADirectoryError):
-        install.install_link(home, tmp_path / "claude")
+        install.install_agent(Place(home, CLAUDE_CODE, tmp_path / "claude"))
 
 
 def test_the_settings_name_the_folder_and_a_repository_cannot(home, monkeypatch):
@@ -243,7 +245,7 @@ def program(folder, text):
 
 def test_a_client_that_was_never_started_is_asked_about_a_double_of_its_folder(home, tmp_path):
     folder = tmp_path / "claude-config"
-    install.install_link(home, folder)
+    install.install_agent(Place(home, CLAUDE_CODE, folder))
     (folder / "settings.json").write_text('{"mine": 1}')
     before = tree(folder)
     asked = program(

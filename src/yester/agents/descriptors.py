@@ -7,7 +7,7 @@ loads no reader. `base.load_reader` loads the one of an agent when a transcript 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from yester.tables import load_table
@@ -17,6 +17,23 @@ CLAUDE_EVENTS: Mapping[str, str] = _TABLE["claude_events"]
 
 
 @dataclass(frozen=True, slots=True)
+class Setup:
+    """How yester gets into a client."""
+
+    folder: str = ""
+    links: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    form: str = ""
+    timeout: int = 10
+    hooks: str = ""
+    servers: str = ""
+    server_fields: Mapping[str, Any] = field(default_factory=dict)
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    changes: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Agent:
     """A row of the table. As it stands: an agent that yester does not know."""
 
@@ -36,17 +53,29 @@ class Agent:
     names_transcript: bool = True
     program: str = ""
     first_version: tuple[int, ...] = ()
+    tried: str = ""
+    bell: bool = False
+    session_file: str = ""
+    owes_start: bool = False
+    cannot: tuple[str, ...] = ()
+    events: Mapping[str, str] = field(default_factory=dict)
+    setup: Setup | None = None
 
 
 def _describe_agent(name: str, row: Mapping[str, Any]) -> Agent:
-    fields: dict[str, Any] = {
-        field: tuple(value) if isinstance(value, list) else value for field, value in row.items()
-    }
+    fields = _freeze_lists(row)
+    if "setup" in row:
+        fields["setup"] = Setup(**_freeze_lists(row["setup"]))
     return Agent(name, **fields)
+
+
+def _freeze_lists(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
 
 
 AGENTS = {name: _describe_agent(name, row) for name, row in _TABLE["agent"].items()}
 CLAUDE_CODE = AGENTS["claude-code"]
+INSTALLABLE = tuple(agent for agent in AGENTS.values() if agent.setup)
 
 
 def find_agent(name: str) -> Agent:

@@ -35,7 +35,7 @@ from yester.agents.values import (
 from yester.files import read_bytes, read_text
 from yester.model import Item
 
-_EXIT = re.compile(r"^Exit Code: (-?\d{1,10})\b", re.M)
+EXIT_LINE = re.compile(r"^Exit Code: (-?\d{1,10})\b", re.M)
 _DOCUMENT = re.compile(rb'\A\s*\{(?=.*?"sessionId"\s*:).*?"projectHash"\s*:', re.S)
 _HASH_CHARS = 64  # of a folder name that is a hash, as early versions had
 _PROMPTS_KEPT = 50
@@ -147,7 +147,7 @@ class Chat(Transcript):
     # --- what was said -----------------------------------------------------------------------
 
     def _read_user_message(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:
-        typed = nested_text(message.get("displayContent")) or _message_text(message.get("content"))
+        typed = nested_text(message.get("displayContent")) or message_text(message.get("content"))
         text = strip_client_text(self.agent, "prompt", typed).strip()
         if not text:
             self.reading.skip("injected context" if typed.strip() else "tool result repeated")
@@ -168,10 +168,10 @@ class Chat(Transcript):
 
     def _read_gemini_message(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:
         content = message.get("content")
-        thought = join_output(_thought_text(message), _message_text(content, thought=True))
+        thought = join_output(_thought_text(message), message_text(content, thought=True))
         if thought:
             yield self.make_message(f"{own}:thoughts", thought, "thinking")
-        text = strip_client_text(self.agent, "answer", _message_text(content))
+        text = strip_client_text(self.agent, "answer", message_text(content))
         if text.strip():
             yield self.make_message(own, text)
         for call in dicts_at(message, "toolCalls"):
@@ -183,16 +183,16 @@ class Chat(Transcript):
             yield from self.make_todo(given.get("todos"))
         self.place_record(call.get("timestamp"))
         item = self.make_call(call.get("id"), tool, given, within=own)
-        output, failed = _read_responses(call.get("result"))
+        output, failed = read_responses(call.get("result"))
         output = output or text_at(call, "resultDisplay")
-        codes = _EXIT.findall(output) if tool == "run_shell_command" else ()
+        codes = EXIT_LINE.findall(output) if tool == "run_shell_command" else ()
         status = int(codes[-1]) if codes else None  # the client's own word comes last
         output = strip_client_text(self.agent, "result", output, tool)
         result = Result(output, failed or call.get("status") == "error", status)
         yield result.complete_call(item)
 
 
-def _message_text(content: Any, thought: bool = False) -> str:
+def message_text(content: Any, thought: bool = False) -> str:
     """What a message says, or the thoughts among its parts."""
     return "\n".join(
         part["text"]
@@ -210,10 +210,10 @@ def _thought_text(message: Mapping[str, Any]) -> str:
 
 def _is_snapshot(message: Mapping[str, Any]) -> bool:
     """Is it the summary that stands for compressed history?"""
-    return _message_text(message.get("content")).lstrip().startswith("<state_snapshot>")
+    return message_text(message.get("content")).lstrip().startswith("<state_snapshot>")
 
 
-def _read_responses(result: Any) -> tuple[str, bool]:
+def read_responses(result: Any) -> tuple[str, bool]:
     """(text, did it fail) of a call's result, which are parts for the model."""
     texts: list[str] = []
     failed = False

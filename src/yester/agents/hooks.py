@@ -1,8 +1,9 @@
 """What a client's hook payload says, in yester's words.
 
-A hook knows a thing before the transcript holds it. Both must become the same item: tools have an
-id that both know; what was said is known by session, turn and text (`hook_alias`), and the
-transcript's record takes over what the hook stored.
+Claude Code's hook knows a thing before the transcript holds it. Both must become the same item:
+tools have an id that both know; what was said is known by session, turn and text (`hook_alias`),
+and the transcript's record takes over what the hook stored. The hooks of all other clients ask and
+ring: what happened is read from their transcripts alone, so nothing can be there twice.
 """
 
 from __future__ import annotations
@@ -16,19 +17,22 @@ from msgspec import Struct
 
 from yester.agents.base import Options, Reading
 from yester.agents.claude_code import ClaudeCode, ClaudeCodeState
-from yester.agents.descriptors import AGENTS, CLAUDE_CODE, CLAUDE_EVENTS
+from yester.agents.descriptors import AGENTS, CLAUDE_CODE, CLAUDE_EVENTS, find_agent
 from yester.agents.values import nested_text, text_at, to_text
+from yester.config import Config
 from yester.model import Item, Session, replace
 from yester.project import Projects, files_root
 
 # After these the transcript holds something no hook has told.
 READ_TRANSCRIPT_AFTER = frozenset({"compaction", "agent end", "stop", "stop failure", "end"})
+BELLS = READ_TRANSCRIPT_AFTER | {"prompt", "tool", "failure"}
 
 # The session of events that `yester install` and `doctor` make up to see whether hooks work: it is
 # answered, and nothing of it is kept.
 TRIAL = "yester-trial"
 
 _CLIENT_NAME = re.compile(r"[a-z][a-z0-9-]{1,30}")
+_SESSION_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _MADE_UP = "hook"  # the ref of what only the transcript has an id for
 
 
@@ -58,12 +62,14 @@ class HookEvent(Struct, frozen=True):
 
 
 def identify_client(hints: Mapping[str, str], payload: Mapping[str, Any]) -> str:
-    """Whose hook it was: what the payload proves, then the client that the command names.
+    """Whose hook it was: the client that the command names, then what the payload proves.
 
     An agent started inside another inherits its variables, so a variable alone comes last. The
     plugin names Claude Code, and Copilot CLI, which sends no transcript, runs it as well.
     """
     agents, named = AGENTS.values(), hints.get("client", "")
+    if named != CLAUDE_CODE.name and _CLIENT_NAME.fullmatch(named):
+        return named
     session, transcript = text_at(payload, "session_id"), text_at(payload, "transcript_path")
     tellers = [one for one in agents if one.session_variable and one.session_variable in hints]
     proven = (
@@ -74,8 +80,6 @@ def identify_client(hints: Mapping[str, str], payload: Mapping[str, Any]) -> str
     )
     if proven:
         return proven[0].name
-    if named != CLAUDE_CODE.name and _CLIENT_NAME.fullmatch(named):
-        return named
     around = [one for one in agents if not hints.keys().isdisjoint(one.variables)]
     around += reversed(tellers)  # Claude Code's, the first, also reach what it has started
     unnamed = [one for one in around if session and not (transcript or one.names_transcript)]
@@ -86,6 +90,16 @@ def identify_client(hints: Mapping[str, str], payload: Mapping[str, Any]) -> str
 
 def _matches_path(pattern: str, path: str) -> bool:
     return bool(pattern and re.search(pattern, path))
+
+
+def session_transcripts(event: HookEvent, config: Config) -> tuple[Path, ...]:
+    """Where an event's session is written to: named by the event, or found by its name."""
+    agent = find_agent(event.agent)
+    if event.transcripts or not agent.session_file or not _SESSION_NAME.fullmatch(event.session):
+        return event.transcripts
+    pattern = agent.session_file.format(session=event.session)
+    folders = [Path(text).expanduser() for text in config.texts(agent.folders)]
+    return tuple(path for folder in folders for path in sorted(folder.glob(pattern)))
 
 
 def _find_cwd(hints: Mapping[str, str], payload: Mapping[str, Any], cwd: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from yester.agents import hooks
 from yester.agents.base import Options
+from yester.agents.descriptors import find_agent
 from yester.agents.hooks import HookEvent
 from yester.agents.values import decode_object
 from yester.capture.rules import Rules
@@ -179,7 +180,7 @@ class Events:
             reason = "sub-agent"
         elif not reason and told.tool in tools and not told.failed:
             reason = "skipped tool"
-        if reason:
+        if reason or find_agent(told.agent).bell:
             return _Judged(told, skipped=reason)
         fallback = f"hook:{told.id}"
         told = hooks.add_items(told, payload, session, self.projects, self._options, fallback)
@@ -245,9 +246,12 @@ class Events:
             item = one.items[0] if one.items else 0
             turn = 0
             if one.session:
-                turn = self._put_turn(one, item)
-                if told.what == "start" and not one.skipped:
-                    self._owe_start(OwedStart(told.id, told.source, told.epoch, one.session))
+                agent = find_agent(told.agent)
+                turn = 0 if agent.bell else self._put_turn(one, item)
+                lost = told.what == "compaction" and agent.owes_start
+                if (told.what == "start" or lost) and not one.skipped:
+                    source = "compact" if lost else told.source
+                    self._owe_start(OwedStart(told.id, source, told.epoch, one.session))
             rows.append(
                 Event(
                     told.id, told.name, told.epoch, one.session, turn, told.actor, told.tool,

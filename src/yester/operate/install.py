@@ -1,32 +1,37 @@
-"""yester in Claude Code: a link in its skills folder to a copy of the plugin in yester's home.
+"""yester in the agents: links to a copy of the plugin in yester's home, by their descriptors.
 
-Claude Code loads every folder of `skills/` that holds a plugin's manifest, as NAME@skills-dir. So
-not one of its files is edited: there is nothing to parse, to merge or to put back, and one link
-more or less is done at once, for sessions that run as well.
+Where an agent loads what lies in a folder of its own, one link is all: none of its files is edited,
+and there is nothing to parse, to merge or to put back. Claude Code loads every folder of `skills/`
+that holds a plugin's manifest, as NAME@skills-dir. Where an agent has no such folder, our entries
+are merged into its JSON, or its own program is told to add them; what stood there before is kept.
 
 A copy, because the package can move (another Python, another way of installing) and is taken away
 before it is replaced, while sessions go on calling their hooks: `python3` ends with 2 where a
 script is missing, and to Claude Code a 2 forbids what was to be done. In the copy a file is always
 there, the old one or the new one.
 
-installed.json in yester's home says where yester has been installed, and which folders it made for
-that, so that nothing is left of it afterwards.
+installed.json in yester's home says where yester has been installed, which folders it made for
+that, and what the files were like that it changed, so that nothing is left of it afterwards.
 """
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
 import site
-from collections.abc import Mapping, Sequence
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 import yester
-from yester.agents.descriptors import CLAUDE_CODE
+from yester.agents.descriptors import CLAUDE_CODE, INSTALLABLE, Agent, Setup, find_agent
 from yester.config import Config
 from yester.errors import InstallError
 from yester.files import replace_file
@@ -34,6 +39,8 @@ from yester.files import replace_file
 PLUGIN = "yester@skills-dir"
 _MANIFEST = ".claude-plugin/plugin.json"
 _SERVERS = ".mcp.json"
+_SKILL = "skills/mem-search"
+_TOLD_SECONDS = 30.0  # that an agent's own program may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,7 @@ def packaged_folder() -> Path:
     raise InstallError(f"{package} has no plugin folder; install yester again")
 
 
-def read_files(source: Path, python: str) -> dict[str, bytes]:
+def read_files(home: Path, source: Path, python: str) -> dict[str, bytes]:
     """Every file that the copy should have. An agent's PATH need not have `yester`, so the copy
     starts servers by this interpreter."""
     files = {name: (source / name).read_bytes() for name in sorted(_file_names(source))}
@@ -74,8 +81,52 @@ def read_files(source: Path, python: str) -> dict[str, bytes]:
             if server.get("command") == "yester":
                 server["command"] = python
                 server["args"] = [_isolation_flag(), "-m", "yester", *server.get("args", [])]
-        files[_SERVERS] = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+        files[_SERVERS] = _write_json(manifest)
+        for agent in INSTALLABLE:
+            files |= dict(_make_own_files(agent, home, files))
     return files
+
+
+def _make_own_files(
+    agent: Agent, home: Path, files: Mapping[str, bytes]
+) -> Iterator[tuple[str, bytes]]:
+    """What an agent wants to find in a folder or file of its own."""
+    for name, kind in agent.setup.files.items() if agent.setup else ():
+        place = f"clients/{agent.name}/{name}"
+        if kind == "hooks":
+            yield place, _write_json(make_hooks(agent, home))
+        elif kind == "manifest":
+            about = {"name": "yester", "version": yester.__version__}
+            yield place, _write_json(about | msgspec.json.decode(files[_SERVERS]))
+        else:
+            for own in [name for name in files if name.startswith(f"{_SKILL}/")]:
+                yield place + own.removeprefix(_SKILL), files[own]
+
+
+def make_hooks(agent: Agent, home: Path) -> dict[str, Any]:
+    """The hooks of an agent in its own form. The command carries our name of the event and the
+    agent's: an agent that was started inside another inherits what would tell them apart."""
+    setup = agent.setup or Setup()
+    hooks: dict[str, list[Any]] = {}
+    for theirs, ours in agent.events.items():
+        command = hook_command(agent, home, ours)
+        if setup.form == "claude":
+            entry: dict[str, Any] = {"type": "command", "command": command}
+            # Codex allows a hook at the end of a session 3 seconds, and complains about more.
+            entry["timeout"] = min(setup.timeout, 3) if ours == "SessionEnd" else setup.timeout
+            hooks[theirs] = [{"hooks": [entry]}]
+        elif setup.form == "copilot":
+            hooks[theirs] = [{"type": "command", "bash": command, "timeoutSec": setup.timeout}]
+    return {"hooks": hooks} if setup.form == "claude" else {"version": 1, "hooks": hooks}
+
+
+def hook_command(agent: Agent, home: Path, event: str) -> str:
+    script = shlex.quote(str(copy_folder(home) / "hooks" / "hook.py"))
+    return f"python3 -I -S {script} {event} {agent.name}"
+
+
+def _write_json(value: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
 def _file_names(folder: Path) -> set[str]:
@@ -128,7 +179,7 @@ def refresh_copy(home: Path, python: str) -> list[Change]:
     """The same where an agent uses the copy: yester has been replaced by another version."""
     if not (copy_folder(home) / _MANIFEST).exists():
         return []
-    return place_copy(home, read_files(packaged_folder(), python))
+    return place_copy(home, read_files(home, packaged_folder(), python))
 
 
 def remove_copy(home: Path) -> None:
@@ -138,10 +189,20 @@ def remove_copy(home: Path) -> None:
 # --- where it is installed ---------------------------------------------------------------------
 
 
+class Changed(msgspec.Struct, frozen=True):
+    """A file of an agent's that holds something of ours."""
+
+    path: str
+    before: str | None  # what it held before; None: it was not there
+    after: str  # digest of what we left there
+    ours: dict[str, Any] = {}  # what was merged into it
+
+
 class Installed(msgspec.Struct, frozen=True):
     agent: str
     folder: str  # the agent's own
     made: tuple[str, ...] = ()  # folders that were not there before, outermost first
+    changed: tuple[Changed, ...] = ()
 
 
 def read_installed(home: Path) -> dict[str, Installed]:
@@ -161,22 +222,285 @@ def read_installed(home: Path) -> dict[str, Installed]:
 def _write_installed(home: Path, rows: Mapping[str, Installed]) -> None:
     path = home / "installed.json"
     if rows:
-        data = msgspec.json.encode(list(rows.values()))
-        replace_file(path, msgspec.json.format(data, indent=2) + b"\n")
+        replace_file(path, _write_json(list(rows.values())))
     else:
         path.unlink(missing_ok=True)
 
 
-# --- the link ----------------------------------------------------------------------------------
+# --- in one agent ------------------------------------------------------------------------------
 
 
-def agent_folders(config: Config, named: Sequence[Path] = ()) -> list[Path]:
-    """Claude Code's configuration folders: those the user names, else those of the settings.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An agent's folder, into which yester of this home is put."""
 
-    $CLAUDE_CONFIG_DIR does not count: a repository can set it.
+    home: Path
+    agent: Agent
+    folder: Path
+
+    @property
+    def setup(self) -> Setup:
+        return self.agent.setup or Setup()
+
+    def links(self) -> dict[Path, Path]:
+        """Each link with what it leads to."""
+        copy = copy_folder(self.home)
+        return {self.find_path(name): copy / what for name, what in self.setup.links.items()}
+
+    def find_path(self, name: str) -> Path:
+        return Path(name).expanduser() if name.startswith("~") else self.folder / name
+
+    def merges(self) -> dict[Path, dict[str, Any]]:
+        """Each file that may be the user's with what is to stand in it."""
+        found: dict[Path, dict[str, Any]] = {}
+        if self.setup.hooks:
+            found[self.find_path(self.setup.hooks)] = make_hooks(self.agent, self.home)
+        if self.setup.servers:
+            server = {**_read_server(self.home), **self.setup.server_fields}
+            found[self.find_path(self.setup.servers)] = {"mcpServers": {"yester": server}}
+        return found
+
+    @property
+    def recorded(self) -> Installed | None:
+        return read_installed(self.home).get(str(self.folder))
+
+    @property
+    def is_installed(self) -> bool:
+        """Is all that a link can be there? (An agent with nothing but links has no more.)"""
+        links = all(_leads_to(link, target) for link, target in self.links().items())
+        return links and (not _merge_paths(self) or self.recorded is not None)
+
+
+def _read_server(home: Path) -> dict[str, Any]:
+    manifest = msgspec.json.decode((copy_folder(home) / _SERVERS).read_bytes())
+    server: dict[str, Any] = manifest["mcpServers"]["yester"]
+    return server
+
+
+def _leads_to(link: Path, target: Path) -> bool:
+    return link.is_symlink() and link.resolve() == target.resolve()
+
+
+def agent_folders(
+    config: Config, named: Sequence[Path] = (), agent: Agent = CLAUDE_CODE
+) -> list[Path]:
+    """An agent's configuration folders: those the user names, else those of the settings.
+
+    $CLAUDE_CONFIG_DIR and its like do not count: a repository can set them.
     """
-    folders = named or [Path(text) for text in config.texts(CLAUDE_CODE.folders)]
+    own = agent.setup.folder if agent.setup else ""
+    texts = [own] if own else config.texts(agent.folders)
+    folders = named or [Path(text) for text in texts]
     return list(dict.fromkeys(path.expanduser().absolute() for path in folders))
+
+
+def plan_agent(place: Place) -> list[Change]:
+    """What `install_agent` would do; InstallError where something is in its way."""
+    changes = []
+    for link, target in place.links().items():
+        if _leads_to(link, target):
+            continue
+        if link.is_symlink() and not link.exists():
+            changes.append(Change("~", link, target))
+        elif link.exists():
+            raise InstallError(
+                f"{link} was not put there by `yester install` of {place.home}; uninstall that "
+                f"yester, move it away, or keep it{_other_way(place.agent)}"
+            )
+        else:
+            changes.append(Change("+", link, target))
+    recorded = place.recorded
+    known = {one.path for one in recorded.changed} if recorded else set()
+    for path in [*_merge_paths(place), *_program_files(place)]:
+        if str(path) not in known or not path.exists():
+            changes.append(Change("~" if path.exists() else "+", path))
+    return changes
+
+
+def _other_way(agent: Agent) -> str:
+    if agent is not CLAUDE_CODE:
+        return ""
+    return f" and use: claude --plugin-dir '{packaged_folder()}'"
+
+
+def _merge_paths(place: Place) -> list[Path]:
+    return [place.find_path(name) for name in (place.setup.hooks, place.setup.servers) if name]
+
+
+def _program_files(place: Place) -> list[Path]:
+    """What the agent's own program is going to write."""
+    if place.setup.add and shutil.which(place.agent.program):
+        return [place.find_path(place.setup.changes)]
+    return []
+
+
+def install_agent(place: Place) -> None:
+    """The copy must be there already."""
+    steps = plan_agent(place)
+    wanted = [*place.links(), *_merge_paths(place), *_program_files(place)]
+    missing = _missing_folders(wanted)
+    for path in missing:
+        path.mkdir(mode=0o700)
+    rows, name = read_installed(place.home), str(place.folder)
+    # Folders made before stay ours: the second time they are there already.
+    known = rows.get(name, Installed(place.agent.name, name))
+    made = tuple(dict.fromkeys([*known.made, *map(str, missing)]))
+    row = Installed(place.agent.name, name, made, known.changed)
+    _write_installed(place.home, rows | {name: row})
+    for step in steps:
+        if step.target:
+            step.path.unlink(missing_ok=True)
+            step.path.symlink_to(step.target)
+    changed = {one.path: one for one in known.changed}
+    for path, ours in place.merges().items():
+        changed[str(path)] = _merge_file(path, ours, changed.get(str(path)))
+    for path in _program_files(place):
+        if str(path) not in changed or not path.exists():
+            changed[str(path)] = _tell_program(place, path)
+    row = msgspec.structs.replace(row, changed=tuple(changed.values()))
+    _write_installed(place.home, read_installed(place.home) | {name: row})
+
+
+def _missing_folders(paths: Sequence[Path]) -> list[Path]:
+    missing = {above for path in paths for above in path.parents if not above.exists()}
+    return sorted(missing, key=lambda path: len(path.parts))
+
+
+def list_traces(place: Place, others: Sequence[Place]) -> list[Path]:
+    """What `uninstall_agent` would remove or put back."""
+    shared = {link for other in others for link in other.links()}
+    links = [link for link, to in place.links().items() if _leads_to(link, to)]
+    changed = place.recorded.changed if place.recorded else ()
+    return [link for link in links if link not in shared] + [Path(one.path) for one in changed]
+
+
+def uninstall_agent(place: Place) -> None:
+    own = place.recorded
+    for one in own.changed if own else ():
+        _put_back(place, one)
+    rows = read_installed(place.home)
+    rows.pop(str(place.folder), None)
+    others = [Place(place.home, find_agent(row.agent), Path(row.folder)) for row in rows.values()]
+    for path in list_traces(place, others):
+        if path in place.links():
+            path.unlink()
+    for path in map(Path, reversed(own.made if own else ())):
+        with suppress(OSError):  # others have put something there meanwhile, or removed it
+            path.rmdir()
+    with suppress(OSError):  # made by the client for our plugin, which keeps nothing there
+        (place.folder / "plugins" / "data" / "yester-skills-dir").rmdir()
+    if own:
+        _write_installed(place.home, rows)
+
+
+# --- files that are not ours -------------------------------------------------------------------
+
+
+def _read_document(path: Path) -> tuple[str | None, dict[str, Any]]:
+    """What a file holds, as text and as an object; None and nothing where it is not there."""
+    try:
+        text = path.read_bytes().decode()
+        found = msgspec.json.decode(text, type=dict[str, Any]) if text.strip() else {}
+    except FileNotFoundError:
+        return None, {}
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InstallError(
+            f"{path} is not the JSON object it should be ({error}); mend it, and run the same again"
+        ) from None
+    return text, found
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()
+
+
+def _merge_file(path: Path, ours: dict[str, Any], known: Changed | None) -> Changed:
+    text, document = _read_document(path)
+    rest = remove_entries(document, known.ours) if known else document
+    merged = merge_entries(rest, ours)
+    data = (text or "").encode() if merged == document else _write_json(merged)
+    if merged != document:
+        replace_file(path.resolve(), data, mode=_file_mode(path))
+    return Changed(str(path), known.before if known else text, _digest(data), ours)
+
+
+def _file_mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777 if path.exists() else 0o600
+
+
+def merge_entries(document: Any, ours: Any) -> Any:
+    """The document with what is ours in it."""
+    if isinstance(document, dict) and isinstance(ours, dict):
+        mixed = {
+            name: merge_entries(document[name], part) if name in document else part
+            for name, part in ours.items()
+        }
+        return document | mixed
+    if isinstance(document, list) and isinstance(ours, list):
+        return document + [part for part in ours if part not in document]
+    return ours
+
+
+def remove_entries(document: Any, ours: Any) -> Any:
+    """The document without what is ours; what has become empty by that goes as well."""
+    if isinstance(document, dict) and isinstance(ours, dict):
+        rest = {
+            name: remove_entries(part, ours[name]) if name in ours else part
+            for name, part in document.items()
+        }
+        return {name: part for name, part in rest.items() if part or name not in ours}
+    if isinstance(document, list) and isinstance(ours, list):
+        return [part for part in document if part not in ours]
+    return None if document == ours else document
+
+
+def _tell_program(place: Place, path: Path) -> Changed:
+    """Have the agent's own program add our server; what its file was like before and after."""
+    before = path.read_bytes().decode() if path.exists() else None
+    server = _read_server(place.home)
+    _run_program(place, [*place.setup.add, server["command"], *server["args"]])
+    after = path.read_bytes() if path.exists() else b""
+    return Changed(str(path), before, _digest(after))
+
+
+def _run_program(place: Place, words: Sequence[str]) -> None:
+    program = shutil.which(place.agent.program)
+    if not program:
+        raise InstallError(
+            f"{place.agent.program} is not on PATH, and it has to be asked to do this"
+        )
+    variable = f"{place.agent.program.upper()}_HOME"
+    environ = {**os.environ, variable: str(place.folder)}
+    try:
+        done = subprocess.run(  # noqa: S603 -- the user's own program, with our words
+            [program, *words], capture_output=True, env=environ, cwd=place.home,
+            timeout=_TOLD_SECONDS, stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InstallError(f"{program} {shlex.join(words)} could not be run ({error})") from None
+    if done.returncode:
+        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason"]
+        raise InstallError(f"{program} {shlex.join(words)} ended with {done.returncode}: {last[0]}")
+
+
+def _put_back(place: Place, one: Changed) -> None:
+    """A file as it was before us, where nobody has changed it since; else without our entries."""
+    path = Path(one.path)
+    if not path.exists():
+        return
+    if _digest(path.read_bytes()) == one.after:
+        if one.before is None:
+            path.unlink()
+        else:
+            replace_file(path.resolve(), one.before.encode(), mode=_file_mode(path))
+    elif one.ours:
+        rest = remove_entries(_read_document(path)[1], one.ours)
+        replace_file(path.resolve(), _write_json(rest), mode=_file_mode(path))
+    elif place.setup.remove:
+        _run_program(place, place.setup.remove)
+
+
+# --- Claude Code's ------------------------------------------------------------------------------
 
 
 def plugin_link(folder: Path) -> Path:
@@ -184,50 +508,4 @@ def plugin_link(folder: Path) -> Path:
 
 
 def is_installed(home: Path, folder: Path) -> bool:
-    link = plugin_link(folder)
-    return link.is_symlink() and link.resolve() == copy_folder(home).resolve()
-
-
-def plan_link(home: Path, folder: Path) -> list[Change]:
-    """What `install_link` would do; InstallError where something is in its way."""
-    link, target = plugin_link(folder), copy_folder(home)
-    if is_installed(home, folder):
-        return []
-    if link.is_symlink() and not link.exists():
-        return [Change("~", link, target)]
-    if link.exists():
-        raise InstallError(
-            f"{link} was not put there by `yester install` of {home}; uninstall that yester, move "
-            f"it away, or keep it and use: claude --plugin-dir '{packaged_folder()}'"
-        )
-    return [Change("+", link, target)]
-
-
-def install_link(home: Path, folder: Path) -> None:
-    """The copy must be there already."""
-    steps, link = plan_link(home, folder), plugin_link(folder)
-    missing = [path for path in (link.parent, *link.parent.parents) if not path.exists()][::-1]
-    for path in missing:
-        path.mkdir(mode=0o700)
-    rows, name = read_installed(home), str(folder)
-    # Folders made before stay ours: the second time they are there already.
-    before = rows[name].made if name in rows else ()
-    made = tuple(dict.fromkeys([*before, *map(str, missing)]))
-    _write_installed(home, rows | {name: Installed(CLAUDE_CODE.name, name, made)})
-    for step in steps:
-        link.unlink(missing_ok=True)
-        link.symlink_to(step.target or "")
-
-
-def uninstall_link(home: Path, folder: Path) -> None:
-    if is_installed(home, folder):
-        plugin_link(folder).unlink()
-    rows = read_installed(home)
-    own = rows.pop(str(folder), None)
-    for path in map(Path, reversed(own.made if own else ())):
-        with suppress(OSError):  # others have put something there meanwhile, or removed it
-            path.rmdir()
-    with suppress(OSError):  # made by the client for our plugin, which keeps nothing there
-        (folder / "plugins" / "data" / "yester-skills-dir").rmdir()
-    if own:
-        _write_installed(home, rows)
+    return Place(home, CLAUDE_CODE, folder).is_installed

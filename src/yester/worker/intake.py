@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from yester.agents.descriptors import AGENTS
-from yester.agents.hooks import READ_TRANSCRIPT_AFTER, HookEvent
+from yester.agents.descriptors import AGENTS, find_agent
+from yester.agents.hooks import BELLS, READ_TRANSCRIPT_AFTER, HookEvent, session_transcripts
 from yester.capture.spool import ENDED_WORKER, NewerFormat, Spool, Spooled, read_event
 from yester.errors import StoreError
 from yester.ingest.events import Events
@@ -160,8 +160,8 @@ class Intake:
     def _follow_up(self, path: Path, told: HookEvent) -> None:
         """What follows from an event: its hook may yet ask, its transcript has something new."""
         self._answers.remember_event(told)
-        if told.what in READ_TRANSCRIPT_AFTER:
-            for transcript in told.transcripts:
+        if told.what in (BELLS if find_agent(told.agent).bell else READ_TRANSCRIPT_AFTER):
+            for transcript in session_transcripts(told, self._taker.config):
                 self._read_later(transcript, told, [path])
 
     def _held_files(self) -> set[Path]:

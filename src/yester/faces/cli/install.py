@@ -4,6 +4,7 @@ model."""
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -12,7 +13,7 @@ from pathlib import Path
 import click
 
 from yester import config
-from yester.agents.descriptors import CLAUDE_CODE
+from yester.agents.descriptors import CLAUDE_CODE, INSTALLABLE, find_agent
 from yester.capture.homes import home_folder
 from yester.errors import InstallError, NotFound, UsageError
 from yester.faces.cli.app import App, Output, command
@@ -20,8 +21,9 @@ from yester.faces.cli.screen import count_noun, table_lines
 from yester.faces.cli.services import end_process, replace_older_worker
 from yester.operate import backups, install
 from yester.operate.doctor import examine, examine_way
+from yester.operate.doctor.agents import read_version
 from yester.operate.doctor.finding import Finding
-from yester.operate.install import Change
+from yester.operate.install import Change, Place
 from yester.operations.request import NoRequest
 from yester.operations.settings import list_settings
 from yester.text.embed import why_not
@@ -39,24 +41,39 @@ def install_command(
 
     Shows what it is going to do, asks (at a terminal only: elsewhere it goes ahead), does it, and
     then tries it as the agent would: exit code 3 when something is in the way. Running it again
-    brings an installation up to date. No settings file of the agent is changed.
+    brings an installation up to date. Where an agent loads what lies in a folder of its own, none
+    of its files is changed; `yester uninstall` puts back those that are.
     """
     app.records = not dry_run
     _check_home(app)
-    places = _choose_folders(app, agent, folders)
-    files = install.read_files(install.packaged_folder(), sys.executable)
+    places = _choose_places(app, agent, folders)
+    files = install.read_files(app.home, install.packaged_folder(), sys.executable)
     copied = install.plan_copy(app.home, files)
     if copied and not install.copy_folder(app.home).exists():  # comes as a whole: one line
         copied = [Change("+", install.copy_folder(app.home))]
-    steps = [*copied, *(step for one in places for step in install.plan_link(app.home, one))]
-    if not _show_steps(steps, "everything is in place", dry_run, yes):
+    plans = [(place, install.plan_agent(place)) for place in places]
+    if len(places) > 1 or places[0].agent is not CLAUDE_CODE:
+        click.echo("\n".join(table_lines([_describe_plan(*plan) for plan in plans])) + "\n")
+    steps = dict.fromkeys([*copied, *(step for _, plan in plans for step in plan)])
+    if not _show_steps([*steps], "everything is in place", dry_run, yes):
         return
     _ = app.store  # made now, and said here if it cannot be
     replace_older_worker(app)
     install.place_copy(app.home, files)
-    for folder in places:
-        install.install_link(app.home, folder)
+    for place in places:
+        install.install_agent(place)
     _try_installation(app, places)
+
+
+def _describe_plan(place: Place, plan: Sequence[Change]) -> dict[str, object]:
+    agent = place.agent
+    version = read_version(agent.program, os.environ, Path.home())
+    return {
+        "agent": agent.label,
+        "version": ".".join(map(str, version)) or "?",
+        "to do": count_noun(len(plan), "change") if plan else "nothing",
+        "cannot": " ".join(agent.cannot) or "–",
+    }
 
 
 def _check_home(app: App) -> None:
@@ -69,17 +86,23 @@ def _check_home(app: App) -> None:
         )
 
 
-def _choose_folders(app: App, agent: str | None, given: Sequence[Path]) -> list[Path]:
+def _choose_places(app: App, name: str | None, given: Sequence[Path]) -> list[Place]:
     """Where to install. Named by the user, it may be a folder that is to be made."""
-    known = install.agent_folders(app.config, given)
-    there = known if given else [folder for folder in known if folder.is_dir()]
-    if not there and not agent:
-        shown = ", ".join(map(str, known))
+    wanted = [find_agent(name)] if name else [CLAUDE_CODE] if given else INSTALLABLE
+    found = []
+    for agent in wanted:
+        known = install.agent_folders(app.config, given, agent)
+        there = known if given else [folder for folder in known if folder.is_dir()]
+        if not there and (name or (agent.setup and shutil.which(agent.program))):
+            there = known[:1]
+        found += [Place(app.home, agent, folder) for folder in there]
+    if not found:
+        labels = ", ".join(agent.label for agent in INSTALLABLE)
         raise InstallError(
-            f"no agent was found (Claude Code: {shown}); start it once, or name it: "
+            f"no agent was found ({labels}); start one once, or name it: "
             f"yester install --agent {CLAUDE_CODE.name}"
         )
-    return there or known[:1]
+    return found
 
 
 def _show_steps(steps: Sequence[Change], nothing: str, dry_run: bool, yes: bool) -> bool:
@@ -91,8 +114,9 @@ def _show_steps(steps: Sequence[Change], nothing: str, dry_run: bool, yes: bool)
     return not dry_run
 
 
-def _try_installation(app: App, places: Sequence[Path]) -> None:
-    findings = list(examine_way(app.home, app.config, places))
+def _try_installation(app: App, places: Sequence[Place]) -> None:
+    own = [place.folder for place in places if place.agent is CLAUDE_CODE]
+    findings = list(examine_way(app.home, app.config, own))
     for finding in findings:
         _print_finding(finding)
     wrong = [finding for finding in findings if finding.state == "problem"]
@@ -113,19 +137,26 @@ def uninstall_command(
 ) -> None:
     """Take yester out of your agents. What it has stored stays."""
     app.records = not dry_run
-    known = [*map(Path, install.read_installed(app.home))]
-    places = install.agent_folders(app.config, folders)
-    places = places if folders else list(dict.fromkeys([*places, *known]))
-    there = [folder for folder in places if install.is_installed(app.home, folder)]
-    steps = [Change("-", install.plugin_link(folder)) for folder in there]
-    last = not set(known) - set(places)
-    if last and install.copy_folder(app.home).exists():
+    rows = install.read_installed(app.home).values()
+    known = [Place(app.home, find_agent(row.agent), Path(row.folder)) for row in rows]
+    if not agent or agent == CLAUDE_CODE.name:
+        own = install.agent_folders(app.config, folders)
+        known += [Place(app.home, CLAUDE_CODE, folder) for folder in own]
+    places = [
+        place
+        for place in dict.fromkeys(known)
+        if (not agent or place.agent.name == agent) and (not folders or place.folder in folders)
+    ]
+    there = [place for place in places if place.is_installed or place.recorded]
+    kept = [place for place in known if place not in places and place.recorded]
+    steps = [Change("-", path) for place in there for path in install.list_traces(place, kept)]
+    if there and not kept and install.copy_folder(app.home).exists():
         steps.append(Change("-", install.copy_folder(app.home)))
     if not _show_steps(steps, f"yester is not installed in {agent or 'any agent'}", dry_run, yes):
         return
-    for folder in places:
-        install.uninstall_link(app.home, folder)
-    if last and steps:
+    for place in places:
+        install.uninstall_agent(place)
+    if not kept and steps:
         if pid := end_process(app.home):
             click.echo(f"the worker has ended (pid {pid})")
         install.remove_copy(app.home)

@@ -9,7 +9,7 @@ from pathlib import Path
 from yester.config import Config, load_config
 from yester.errors import YesterError
 from yester.model import replace
-from yester.operate.doctor import checks, claude_code
+from yester.operate.doctor import agents, checks, claude_code
 from yester.operate.doctor.finding import Check, Examination, Finding, explain_error, walk_checks
 
 # In the order in which one stands on the other. These need no settings.
@@ -27,6 +27,7 @@ _WAY = (
     Check("plugin", claude_code.look_at_plugin, needs_home=True),
     Check("claude-code", claude_code.look_at_folders, needs_home=True),
     Check("hooks", claude_code.look_at_hooks, needs_home=True, slow=True),
+    Check("agents", agents.look_at_agents, needs_home=True),
     Check("mcp", claude_code.look_at_servers, needs_home=True, slow=True),
     Check("path", claude_code.look_at_path, needs_home=True, slow=True),
     Check("worker", checks.look_at_worker, needs_home=True),

@@ -29,8 +29,8 @@ from yester.ingest.projects import describe_joins
 from yester.ingest.transcripts import KEEPS_ECHOES, Ingest
 from yester.model import ECHO, Join, Paging, Queue, Source
 from yester.operate import backups
-from yester.operate.doctor.claude_code import time_program
 from yester.operate.doctor.finding import Examination, Finding, list_paths, make_finding
+from yester.operate.doctor.trial import time_program
 from yester.project import Projects
 from yester.redact import redact
 from yester.store import engine_version, maintenance_of, store_exists, store_files, store_location

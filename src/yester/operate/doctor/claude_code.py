@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -33,11 +32,11 @@ from yester.errors import InstallError
 from yester.llm.client import CLAUDE_PLACES, CLAUDE_QUIET
 from yester.operate import install
 from yester.operate.doctor.finding import Examination, Finding, make_finding
+from yester.operate.doctor.trial import TRIAL_PAYLOAD, Trial, time_program
 from yester.operations.context import EVENTS
 
 WORKER_SECONDS = 10.0  # that a worker may take to come up on a busy machine
 _ASKED_SECONDS = 30.0
-_TRIED_SECONDS = 15.0  # the client waits 10
 # Settings of an organisation, which no user can change.
 _MANAGED = Path(
     "/Library/Application Support/ClaudeCode/managed-settings.json"
@@ -54,8 +53,13 @@ def _list_folders(case: Examination) -> list[Path]:
     """The agent's folders by the settings, and those where yester was once installed."""
     recorded: list[Path] = []
     with suppress(InstallError):
-        recorded = [*map(Path, install.read_installed(case.home))]
+        recorded = _recorded_folders(case)
     return list(case.folders or dict.fromkeys([*install.agent_folders(case.config), *recorded]))
+
+
+def _recorded_folders(case: Examination) -> list[Path]:
+    rows = install.read_installed(case.home).values()
+    return [Path(row.folder) for row in rows if row.agent == CLAUDE_CODE.name]
 
 
 def _find_link(case: Examination) -> Path | None:
@@ -67,7 +71,7 @@ def _find_link(case: Examination) -> Path | None:
 def look_at_plugin(case: Examination) -> list[Finding]:
     if _find_link(case) is None:
         return []
-    files = install.read_files(install.packaged_folder(), sys.executable)
+    files = install.read_files(case.home, install.packaged_folder(), sys.executable)
     stale = install.plan_copy(case.home, files)
     say = partial(make_finding, copy=install.copy_folder(case.home))
     if not stale:
@@ -77,7 +81,7 @@ def look_at_plugin(case: Examination) -> list[Finding]:
 
 
 def look_at_folders(case: Examination) -> Iterator[Finding]:
-    recorded = [*map(Path, install.read_installed(case.home))]
+    recorded = _recorded_folders(case)
     for folder in _list_folders(case):
         if install.is_installed(case.home, folder):
             yield from _look_at_client(case, folder)
@@ -268,21 +272,6 @@ def look_at_servers(case: Examination) -> Iterator[Finding]:
         yield say(row, milliseconds=trial.seconds * 1000)
 
 
-# What events carry, each some of it: a hook looks at what its event has.
-_PAYLOAD: Mapping[str, Any] = {
-    "session_id": TRIAL,
-    "source": "startup",
-    "prompt": "Do the hooks of yester answer?",
-    "tool_name": "Read",
-    "tool_input": {"file_path": "trial.txt"},
-    "tool_response": {"type": "text", "file": {"filePath": "trial.txt", "content": ""}},
-    "tool_use_id": "trial",
-    "trigger": "manual",
-    "agent_id": "trial",
-    "agent_type": "trial",
-    "last_assistant_message": "",
-    "reason": "other",
-}
 _INITIALIZE = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
     "params": {
@@ -290,15 +279,6 @@ _INITIALIZE = {
         "clientInfo": {"name": "yester-trial", "version": "1"},
     },
 }  # fmt: skip
-
-
-class Trial(NamedTuple):
-    """What a program printed, how long it took, and what was wrong."""
-
-    out: bytes
-    seconds: float
-    wrong: str = ""
-    silent: bool = False  # wrong because an answer should have come, and nothing did
 
 
 def hook_commands(plugin: Path) -> dict[str, str]:
@@ -330,7 +310,7 @@ def try_hook(
     """One hook, once, with what Claude Code gives to a hook, for all we know."""
     cwd = home / "run" / "trial"
     cwd.mkdir(mode=0o700, parents=True, exist_ok=True)
-    payload = {**_PAYLOAD, "cwd": str(cwd), "hook_event_name": event}
+    payload = {**TRIAL_PAYLOAD, "cwd": str(cwd), "hook_event_name": event}
     given = {
         **environ,
         **dict.fromkeys(CLAUDE_CODE.variables, "1"),
@@ -372,30 +352,6 @@ def try_server(words: list[str], environ: Mapping[str, str], cwd: Path) -> Trial
             if answer.get("id") == 1 and "result" in answer:
                 return trial._replace(wrong="")
     return trial._replace(wrong=trial.wrong or "gave no answer")
-
-
-def time_program(
-    words: Sequence[str],
-    sent: bytes,
-    cwd: Path,
-    environ: Mapping[str, str],
-    patience: float = _TRIED_SECONDS,
-) -> Trial:
-    began = time.monotonic()
-    try:
-        done = subprocess.run(  # noqa: S603 -- of our own plugin, or the user's with our words
-            words, input=sent + b"\n", capture_output=True, cwd=cwd, env=dict(environ),
-            timeout=patience,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return Trial(b"", patience, f"did not answer and end within {patience:g} s")
-    except OSError as error:
-        return Trial(b"", 0.0, f"{words[0]} cannot be run ({error.strerror})")
-    wrong = ""
-    if done.returncode:
-        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason"]
-        wrong = f"ended with {done.returncode}: {last[0][:200]}"
-    return Trial(done.stdout, time.monotonic() - began, wrong)
 
 
 def clear_trials(spool: Spool) -> int:
