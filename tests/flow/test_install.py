@@ -182,7 +182,7 @@ def test_without_an_agent_it_says_what_it_has_looked_for(run, home, own_home, mo
     monkeypatch.setenv("YESTER_HOME", str(home))
     done = run("install")
     assert done.code == 3
-    assert f"no agent was found (Claude Code: {own_home / '.claude'})" in done.err
+    assert f"no agent was found (Claude Code: {own_home / '.claude'}, Codex: " in done.err
     named = run("install", "--agent", "claude-code", "--dry-run")
     assert f"+ {own_home / '.claude' / 'skills' / 'yester'} -> " in named.out
     other = run("install", "--config-dir", str(own_home / "work"), "--dry-run")

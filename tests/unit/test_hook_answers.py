@@ -28,7 +28,7 @@ def test_context_comes_in_the_form_the_client_takes(client):
     """Nested under the name of the event and with no other key, at the top, or as it is."""
     for event in find_agent(client).answerable:
         printed = render_answer(client, event, "text")
-        if client in ("claude-code", "codex", "gemini-cli"):
+        if client in ("claude-code", "codex", "gemini-cli", "qwen-code"):
             output = {"hookEventName": event, "additionalContext": "text"}
             assert json.loads(printed) == {"hookSpecificOutput": output}
         elif client == "copilot-cli":
@@ -42,8 +42,11 @@ def test_context_comes_in_the_form_the_client_takes(client):
     [
         ("claude-code", "SessionStart UserPromptSubmit SubagentStart PreToolUse PostToolUse"),
         ("codex", "SessionStart UserPromptSubmit SubagentStart PreToolUse PostToolUse"),
-        ("gemini-cli", "SessionStart BeforeAgent"),
-        ("copilot-cli", "sessionStart userPromptSubmitted SessionStart UserPromptSubmit"),
+        ("gemini-cli", "SessionStart BeforeAgent UserPromptSubmit"),
+        (
+            "copilot-cli",
+            "sessionStart userPromptSubmitted SessionStart UserPromptSubmit SubagentStart",
+        ),
     ],
 )
 def test_each_client_takes_context_for_these_events(client, events):

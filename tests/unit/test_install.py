@@ -34,8 +34,8 @@ def home(tmp_path):
 
 
 @pytest.fixture
-def files():
-    return install.read_files(Path("/home/sam/.yester"), SOURCE, sys.executable)
+def files(home):
+    return install.read_files(home, SOURCE, sys.executable)
 
 
 def tree(folder):

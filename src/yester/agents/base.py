@@ -144,10 +144,16 @@ def load_reader(agent: str) -> Reader:
     return reader
 
 
+def list_folders(agent: Agent, config: Config) -> list[Path]:
+    """Where an agent keeps its files."""
+    named = agent.folders
+    texts = (named,) if named.startswith("~") else config.texts(named)
+    return [Path(text).expanduser() for text in texts]
+
+
 def find_transcripts(agent: Agent, config: Config) -> Iterator[Path]:
     """The transcripts where this agent keeps them."""
-    for folder in config.texts(agent.folders):
-        above = Path(folder).expanduser()
+    for above in list_folders(agent, config):
         found = [path for pattern in agent.transcripts for path in sorted(above.glob(pattern))]
         yield from load_reader(agent.name).select_transcripts(found)
 

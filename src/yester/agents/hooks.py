@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from yester.agents.base import Options, Reading
+from yester.agents.base import Options, Reading, list_folders
 from yester.agents.claude_code import ClaudeCode, ClaudeCodeState
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE, CLAUDE_EVENTS, find_agent
 from yester.agents.values import nested_text, text_at, to_text
@@ -98,7 +98,7 @@ def session_transcripts(event: HookEvent, config: Config) -> tuple[Path, ...]:
     if event.transcripts or not agent.session_file or not _SESSION_NAME.fullmatch(event.session):
         return event.transcripts
     pattern = agent.session_file.format(session=event.session)
-    folders = [Path(text).expanduser() for text in config.texts(agent.folders)]
+    folders = list_folders(agent, config)
     return tuple(path for folder in folders for path in sorted(folder.glob(pattern)))
 
 

@@ -303,8 +303,8 @@ class Talk(Conversation):
             elif reason:
                 left_out.append(reason)
             else:
-                texts.append(nested_text(part))
-        body = _strip_quotes("\n".join(texts).strip())
+                texts.append(_strip_quotes(nested_text(part).strip()))
+        body = "\n".join(texts)
         if message.new:
             self.reading.skipped.update(left_out)
         if body:

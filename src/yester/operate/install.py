@@ -31,6 +31,7 @@ from typing import Any
 import msgspec
 
 import yester
+from yester.agents.base import list_folders
 from yester.agents.descriptors import CLAUDE_CODE, INSTALLABLE, Agent, Setup, find_agent
 from yester.config import Config
 from yester.errors import InstallError
@@ -289,8 +290,7 @@ def agent_folders(
     $CLAUDE_CONFIG_DIR and its like do not count: a repository can set them.
     """
     own = agent.setup.folder if agent.setup else ""
-    texts = [own] if own else config.texts(agent.folders)
-    folders = named or [Path(text) for text in texts]
+    folders = named or ([Path(own)] if own else list_folders(agent, config))
     return list(dict.fromkeys(path.expanduser().absolute() for path in folders))
 
 

@@ -97,9 +97,10 @@ def _choose_places(app: App, name: str | None, given: Sequence[Path]) -> list[Pl
             there = known[:1]
         found += [Place(app.home, agent, folder) for folder in there]
     if not found:
-        labels = ", ".join(agent.label for agent in INSTALLABLE)
+        looked = [(one, install.agent_folders(app.config, given, one)) for one in wanted]
+        shown = ", ".join(f"{one.label}: {' '.join(map(str, at))}" for one, at in looked)
         raise InstallError(
-            f"no agent was found ({labels}); start one once, or name it: "
+            f"no agent was found ({shown}); start one once, or name it: "
             f"yester install --agent {CLAUDE_CODE.name}"
         )
     return found
