@@ -18,7 +18,7 @@ from typing import Any
 import click
 import msgspec
 
-from yester.agents.descriptors import AGENTS, CLAUDE_EVENTS
+from yester.agents.descriptors import AGENTS, CLAUDE_EVENTS, Agent
 from yester.config import SETTINGS
 from yester.faces.cli.app import cli
 from yester.faces.http.description import SEARCH, SHARED, write_default
@@ -123,8 +123,38 @@ def _rows(section: str) -> str:
 
 
 def agents() -> str:
-    rows = "\n".join(f"| `{agent.name}` | {agent.label} |" for agent in AGENTS.values())
-    return f"# Agents\n\n{_NOTE}\n| `--agent` | transcripts of |\n|---|---|\n{rows}\n"
+    rows = [
+        f"| `{one.name}` | {one.label} | {_live(one)} | {one.tried or '–'} |"
+        f" {_places(one)} | {' '.join(one.cannot) or '–'} |"
+        for one in AGENTS.values()
+    ]
+    table = "\n".join(rows)
+    return (
+        f"# Agents\n\n{_NOTE}\n"
+        "The transcripts of every agent here are read by `yester index`. *Live* means that `yester"
+        " install` puts yester\ninto it: it is told what fits at the start of a session and at each"
+        " prompt, and what happens in it is\nremembered at once. For Claude Code the hooks'"
+        " payloads are stored; for the others a hook only asks and rings,\nand what happened is"
+        " read from the transcript.\n\n"
+        "| `--agent` | name | live | version tried | what is put where | what it cannot do |\n"
+        f"|---|---|---|---|---|---|\n{table}\n"
+    )
+
+
+def _live(agent: Agent) -> str:
+    if agent.setup is None:
+        return "no"
+    return "yes, by a bell" if agent.bell else "yes"
+
+
+def _places(agent: Agent) -> str:
+    setup = agent.setup
+    if setup is None:
+        return "–"
+    links = [f"link `{place}`" for place in setup.links]
+    merged = [f"entries in `{name}`" for name in (setup.hooks, setup.servers) if name]
+    told = [f"`{agent.program} {' '.join(setup.add[:3])}`"] if setup.add else []
+    return ", ".join((*links, *merged, *told))
 
 
 _EFFECTS = {

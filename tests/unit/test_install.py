@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import yester
 from tests.capturing import ROOT, answered, made, put_python, waiting, worker_that
 from tests.table import each
-from yester.agents.descriptors import CLAUDE_CODE
+from yester.agents.descriptors import AGENTS, CLAUDE_CODE, INSTALLABLE
 from yester.capture.spool import Spool
 from yester.config import load_config
 from yester.errors import InstallError
@@ -139,6 +139,73 @@ def test_after_uninstalling_the_agents_folder_is_byte_for_byte_what_it_was(
     assert folder.exists() == was_there
     install.uninstall_agent(Place(home, CLAUDE_CODE, folder))
     assert tree(root) == before
+
+
+USERS_OWN = {
+    "hooks.json": b'{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]}}',
+    "mcp-config.json": b'{ "mcpServers": {"mine": {"command": "mine"}} }\n',
+    "notes.txt": b"mine",
+}
+
+
+@pytest.mark.requirement("DEL-12")
+@pytest.mark.parametrize("agent", INSTALLABLE, ids=lambda agent: agent.name)
+@pytest.mark.parametrize("started_before", [True, False])
+def test_every_agent_has_its_files_back_after_uninstalling(
+    home, files, tmp_path, monkeypatch, agent, started_before
+):
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    monkeypatch.setenv("PATH", "")
+    place = Place(home, agent, tmp_path / "user" / "agent")
+    (tmp_path / "user").mkdir()
+    if started_before:
+        place.folder.mkdir()
+        for name, data in USERS_OWN.items():
+            (place.folder / name).write_bytes(data)
+    before = tree(tmp_path / "user")
+    install.place_copy(home, files)
+    install.install_agent(place)
+    assert place.is_installed
+    assert install.plan_agent(place) == []
+    once = tree(tmp_path / "user")
+    install.install_agent(place)
+    assert tree(tmp_path / "user") == once != before
+    install.uninstall_agent(place)
+    assert tree(tmp_path / "user") == before
+
+
+@pytest.mark.requirement("DEL-12")
+def test_of_a_file_that_somebody_else_has_changed_only_our_entries_go(home, files, tmp_path):
+    place = Place(home, AGENTS["codex"], tmp_path / "codex")
+    place.folder.mkdir()
+    path = place.folder / "hooks.json"
+    path.write_bytes(USERS_OWN["hooks.json"])
+    install.place_copy(home, files)
+    install.install_agent(place)
+    document = json.loads(path.read_text())
+    commands = [hook["command"] for one in document["hooks"]["Stop"] for hook in one["hooks"]]
+    assert commands == ["mine", f"python3 -I -S {home}/plugin/hooks/hook.py Stop codex"]
+    document["hooks"]["Stop"].append({"hooks": []})
+    path.write_text(json.dumps(document))
+    install.uninstall_agent(place)
+    left = json.loads(path.read_text())["hooks"]
+    assert left == {"Stop": [*json.loads(USERS_OWN["hooks.json"])["hooks"]["Stop"], {"hooks": []}]}
+
+
+def test_a_skill_that_two_agents_share_goes_with_the_last_of_them(
+    home, files, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    install.place_copy(home, files)
+    places = [Place(home, AGENTS[name], tmp_path / name) for name in ("pi", "opencode")]
+    for place in places:
+        install.install_agent(place)
+    skill = tmp_path / ".agents" / "skills" / "mem-search"
+    assert (skill / "SKILL.md").is_file()
+    install.uninstall_agent(places[0])
+    assert skill.is_symlink()
+    install.uninstall_agent(places[1])
+    assert not (tmp_path / ".agents").exists()
 
 
 def test_what_others_put_into_a_folder_we_made_stays(home, tmp_path):

@@ -17,6 +17,7 @@ from yester.agents.base import Conversation, Reading, Result, State, strip_clien
 from yester.agents.descriptors import CLAUDE_CODE
 from yester.agents.sources import Transcript, make_reader
 from yester.agents.values import (
+    dict_at,
     digest,
     join_fields,
     list_blocks,
@@ -64,6 +65,8 @@ class ClaudeCode(Transcript):
     @staticmethod
     def is_own_record(record: dict[str, Any]) -> bool:
         """Only Claude Code writes lines with a sessionId beside a uuid, a message or its types."""
+        if "parts" in dict_at(record, "message") or "systemPayload" in record:
+            return False  # Qwen Code's, which has the same envelope
         known = ("file-history-snapshot", "last-prompt", "custom-title", "mode")
         named = any(map(record.get, ("uuid", "operation", "message")))
         return bool(record.get("sessionId") and named) or record.get("type") in known

@@ -384,9 +384,15 @@ def uninstall_agent(place: Place) -> None:
     for path in list_traces(place, others):
         if path in place.links():
             path.unlink()
-    for path in map(Path, reversed(own.made if own else ())):
+    for name in reversed(own.made if own else ()):
         with suppress(OSError):  # others have put something there meanwhile, or removed it
-            path.rmdir()
+            Path(name).rmdir()
+            continue
+        for other in others:  # an agent that uses it as well: it goes with that one
+            if any(link.is_relative_to(name) for link in other.links()):
+                row = rows[str(other.folder)]
+                made = tuple(sorted({*row.made, name}, key=len))
+                rows[str(other.folder)] = msgspec.structs.replace(row, made=made)
     with suppress(OSError):  # made by the client for our plugin, which keeps nothing there
         (place.folder / "plugins" / "data" / "yester-skills-dir").rmdir()
     if own:

@@ -1,0 +1,88 @@
+"""Clients besides Claude Code: a hook asks and rings, and the transcript is all that is stored."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.capturing import hook, made
+from tests.readings import every_item
+from yester.model import Event, Filters, Turn
+from yester.store import open_store
+
+pytestmark = pytest.mark.requirement("CAP-13")
+
+SESSION = "01a1ed4e-0000-7000-8000-000000000001"
+
+
+def write_session(folder, cwd, prompts):
+    """A session file of pi's: each prompt with a call and an answer."""
+    records = [{"type": "session", "version": 3, "id": SESSION, "cwd": str(cwd)}]
+    for n, prompt in enumerate(prompts):
+        call = {
+            "type": "toolCall",
+            "id": f"call_{n}",
+            "name": "bash",
+            "arguments": {"command": "ls"},
+        }
+        records += [
+            _message("user", {"type": "text", "text": prompt}),
+            _message("assistant", call),
+            _message("toolResult", {"type": "text", "text": "a.py"}, toolCallId=f"call_{n}"),
+            _message("assistant", {"type": "text", "text": f"Answer {n}."}),
+        ]
+    path = folder / "sessions" / "--shop--" / f"2026-06-01T10-00-00-000Z_{SESSION}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [
+        json.dumps({"id": f"{n:08d}", "timestamp": f"2026-06-01T10:00:{n:02d}.000Z", **record})
+        for n, record in enumerate(records)
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def _message(role, part, **more):
+    return {"type": "message", "message": {"role": role, "content": [part], **more}}
+
+
+@pytest.fixture
+def desk(home, own_home, tmp_path):
+    (own_home / ".yester").symlink_to(made(home))
+    cwd = tmp_path / "shop"
+    cwd.mkdir()
+
+    def ring(event, **payload):
+        env = {"HOME": str(own_home), "CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "outer"}
+        told = {"session_id": SESSION, "cwd": str(cwd), **payload}
+        hook(event, "pi", cwd=cwd, env=env, payload=told)
+
+    return ring, cwd, own_home / ".pi" / "agent"
+
+
+def test_what_was_said_and_done_is_stored_once_from_the_transcript(run, home, desk):
+    ring, cwd, folder = desk
+    write_session(folder, cwd, ["List the files", "And again"])
+    ring("SessionStart", source="startup")
+    ring("UserPromptSubmit", prompt="List the files")
+    ring("PostToolUse", tool_name="bash", tool_input={"command": "ls"}, tool_response="a.py")
+    ring("UserPromptSubmit", prompt="", agent_id="a sub-agent")
+    ring("UserPromptSubmit", prompt="And again")
+    ring("Stop", last_assistant_message="Answer 1.")
+    assert run("worker", "drain").code == 0
+    assert run("index").code in (0, 1)
+    store = open_store(home, now=1)
+    try:
+        items = every_item(store)
+        (session,) = store.sessions(Filters())
+        assert [(item.kind, item.role, item.prompt_number) for item in items] == [
+            (kind, role, number)
+            for number in (1, 2)
+            for kind, role in (("prompt", "user"), ("message", "tool"), ("message", "assistant"))
+        ]
+        assert {(item.agent, item.session) for item in items} == {("pi", SESSION)}
+        assert (session.agent, session.prompts, session.cwd) == ("pi", 2, str(cwd))
+        assert store.entries(Turn, {"session": session.id}) == []
+        assert len(store.entries(Event, {"session": session.id})) == 6
+    finally:
+        store.close()
