@@ -1,8 +1,10 @@
 """Runs `yester` commands in processes of their own without starting an interpreter for each.
 
-One process imports the command line and forks a child for every call it reads: a real process, with
-the working folder, the environment and the files it is given. Starting Python and importing it all
-again took two thirds of the time of the tests that call commands.
+One process imports the command line and forks a child for every test that calls commands, and one
+for each worker: a real process, with the working folder, the environment and the files it is given.
+Starting Python and importing it all again took two thirds of the time of the tests that call
+commands. The commands of one test that are waited for run in its child one after another: most of
+what a command costs is the copying of the pages that it is the first one to touch.
 """
 
 from __future__ import annotations
@@ -109,7 +111,9 @@ class Zygote:
 
     def call(self, words: list[str], cwd: Path, env: dict[str, str], out: Path, err: Path) -> int:
         """The exit code of `yester WORDS`, when it has ended."""
-        return int(self.ask({"wait": self.start(words, cwd, env, out, err).pid}))
+        test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0] or "none"
+        wanted = {"words": words, "cwd": str(cwd), "env": env, "out": str(out), "err": str(err)}
+        return int(self.ask({"test": test, **wanted}))
 
     def close(self) -> None:
         assert self._process.stdin
@@ -119,15 +123,19 @@ class Zygote:
         self._process.stdout.close()
 
 
+def _open_streams(out: str, err: str) -> None:
+    for number, name in ((0, os.devnull), (1, out), (2, err)):
+        handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
+        os.dup2(handle, number)
+        os.close(handle)
+
+
 def _child(wanted: dict[str, Any]) -> int:
     os.chdir(wanted["cwd"])
     os.environ.clear()
     os.environ.update(wanted["env"])
     time.tzset()
-    for number, name in ((0, os.devnull), (1, wanted["out"]), (2, wanted["err"])):
-        handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
-        os.dup2(handle, number)
-        os.close(handle)
+    _open_streams(wanted["out"], wanted["err"])
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)  # noqa: SIM115
@@ -184,14 +192,63 @@ def _practise() -> None:
     assert threading.active_count() == 1, "a fork would leave the threads behind"
 
 
+class _Series:
+    """A child that runs commands of one test, one after another."""
+
+    def __init__(self, test: str) -> None:
+        self.test = test
+        asked, asks = os.pipe()
+        answers, answered = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(asks)
+            os.close(answers)
+            with open(asked) as lines:
+                while wanted := json.loads(lines.readline() or "null"):
+                    code = _child(wanted)
+                    _open_streams(os.devnull, os.devnull)  # who reads a terminal waits for its end
+                    os.write(answered, b"%d\n" % code)
+            os._exit(0)
+        os.close(asked)
+        os.close(answered)
+        self._asks, self._answers = open(asks, "w"), open(answers)  # noqa: SIM115
+
+    def call(self, wanted: str) -> int:
+        self._asks.write(wanted)
+        self._asks.flush()
+        if answer := self._answers.readline():
+            return int(answer)
+        self.test = ""  # the command has taken the whole process with it
+        return self._bury()
+
+    def end(self) -> None:
+        if self.test:
+            self._asks.write("null\n")  # others may have the pipe: its end may never come
+            self._asks.flush()
+            self._bury()
+
+    def _bury(self) -> int:
+        self._asks.close()
+        self._answers.close()
+        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+
+
 def _serve() -> None:
     import_everything()
     _practise()
     gc.freeze()  # a collection in a child would copy every page it looks at
+    series: _Series | None = None
     for line in sys.stdin:
         wanted = json.loads(line)
-        if "words" in wanted:
-            answer: int | None = os.fork()
+        answer: int | None
+        if "test" in wanted:
+            if series is None or series.test != wanted["test"]:
+                if series:
+                    series.end()
+                series = _Series(wanted["test"])
+            answer = series.call(line)
+        elif "words" in wanted:
+            answer = os.fork()
             if answer == 0:
                 os._exit(_child(wanted))
         else:
