@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -123,12 +124,14 @@ class App:
         self._pool, self._stream_pool = Pool(memory, _THREADS), Pool(memory, 1)
         self.stream = Stream(self._stream_pool.run, failed)
         self._files = load_files(folder)
-        constants = {
-            "/health": Health(status="ok", version=__version__),
-            "/api/search/help": make_manual(f"http://127.0.0.1:{port}"),
-            "/api/openapi.json": make_document(ENDPOINTS),
+        health = msgspec.json.encode(Health(status="ok", version=__version__))
+        self._constants: dict[str, Callable[[], bytes]] = {
+            "/health": lambda: health,
+            "/api/search/help": lambda: msgspec.json.encode(
+                make_manual(f"http://127.0.0.1:{port}")
+            ),
+            "/api/openapi.json": _encode_document,
         }
-        self._constants = {path: msgspec.json.encode(one) for path, one in constants.items()}
         by_path: dict[str, dict[str, Endpoint]] = {}
         for one in ENDPOINTS:
             by_path.setdefault(one.path, {})[one.method] = one
@@ -184,7 +187,7 @@ class App:
         if endpoint.content == EVENTS:
             return self._follow_stream(scope)
         if endpoint.path in self._constants:
-            body = self._constants[endpoint.path]
+            body = self._constants[endpoint.path]()
         elif endpoint.operation is None:
             body = await self._log_in(scope, request)
         else:
@@ -231,6 +234,12 @@ class App:
         if read_method(scope) != "GET":
             raise Refusal(405, "a file can only be read", fix="use GET", headers={"allow": "GET"})
         return file
+
+
+@cache
+def _encode_document() -> bytes:
+    """Made when it is first asked for: it takes longer than all else a server does to start."""
+    return msgspec.json.encode(make_document(ENDPOINTS))
 
 
 def _path_pattern(path: str) -> re.Pattern[str]:
