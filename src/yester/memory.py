@@ -256,8 +256,9 @@ class Memory:
 
     def find_session(self, text: str) -> Session:
         """By its number (12, S12), by its id or the beginning of it."""
-        key = text.removeprefix("S")
-        found = self.reading.sessions(Filters(session=key), Paging(20)) if key else []
+        from yester.recall.timeline import match_sessions
+
+        found = match_sessions(self.reading, text.removeprefix("S"))
         keys = list(dict.fromkeys(one.key for one in found))
         if len(keys) > 1:
             raise UsageError(
@@ -266,10 +267,6 @@ class Memory:
             )  # fmt: skip
         if found:  # one id in several projects: the longest of them
             return max(found, key=lambda one: one.items)
-        if key.isdecimal() and key.isascii() and len(key) < 16:
-            numbered = next(iter(self.reading.sessions(Filters(session_id=int(key)))), None)
-            if numbered is not None:
-                return numbered
         raise NotFound(
             f"no session {quote_value(text)!r}",
             "its number, its id, or 6 characters of it will do", parameter="session", value=text,

@@ -136,13 +136,18 @@ def _item_place(store: Store, id_: int) -> _Place:
     raise NotFound(f"no item #{id_}", "`yester recall` shows ids")
 
 
-def _session_place(store: Store, key: str) -> _Place | None:
-    """By its id, the beginning of it, or its number. None where the text is not meant as a session:
-    a word may begin with S as well."""
+def match_sessions(store: Store, key: str) -> list[Session]:
+    """Those with this id or one that begins so, else the one with this number."""
     found = store.sessions(Filters(session=key), Paging(20)) if key else []
     if not found and _LIKE_A_NUMBER.fullmatch(key):
         found = store.sessions(Filters(session_id=int(key)), Paging(1))
-    keys = list(dict.fromkeys(session.key for session in found))
+    return found
+
+
+def _session_place(store: Store, key: str) -> _Place | None:
+    """By its id, the beginning of it, or its number. None where the text is not meant as a session:
+    a word may begin with S as well."""
+    keys = list(dict.fromkeys(session.key for session in match_sessions(store, key)))
     if len(keys) > 1:
         alike = ", ".join(f"S{one}" for one in keys[:_SESSIONS_NAMED])
         raise UsageError(f"S{key} may be {alike}", "write more of the id")
