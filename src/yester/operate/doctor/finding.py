@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from yester.config import Config
 from yester.errors import YesterError
+from yester.memory import join_names
 from yester.tables import load_table
 
 T = TypeVar("T")
@@ -66,8 +67,7 @@ def explain_error(check: str, error: Exception) -> Finding:
 
 
 def list_paths(paths: Sequence[Path]) -> str:
-    more = f" and {len(paths) - 3:,} more" if len(paths) > 3 else ""
-    return ", ".join(map(str, paths[:3])) + more
+    return join_names([*map(str, paths)], 3)
 
 
 def walk_checks(checks: Sequence[Check], case: Examination) -> Iterator[Finding]:
