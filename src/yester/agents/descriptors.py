@@ -54,6 +54,8 @@ class Agent:
     program: str = ""
     first_version: tuple[int, ...] = ()
     tried: str = ""
+    resume: tuple[str, ...] = ()
+    begin: tuple[str, ...] = ()
     bell: bool = False
     session_file: str = ""
     owes_start: bool = False
