@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -27,7 +28,9 @@ def worked(run, home, tmp_path):
         told.ran("pytest", "2 passed in 0.1s"),
         told.stop("The link reconnects now: one connection for each call."),
         told.prompt("Now do the same for the mail queue", turn="turn-2"),
-        told.stop("I have not started with the queue. Should it keep its pool?"),
+        told.tool("Edit", edit | {"file_path": f"{tmp_path}/queue.py"}, {}),
+        told.failed("pytest", "Exit code 1\n1 failed, 2 passed in 0.1s"),
+        told.stop("The test of the queue still fails: it keeps its pool."),
         told.event("SessionEnd", reason="other"),
     )  # fmt: skip
     assert run("worker", "drain").code == 0
@@ -49,9 +52,10 @@ def test_another_agent_is_given_the_request_what_was_done_and_what_is_open(run, 
     assert "Make the link reconnect" in text
     assert "The last thing asked for:\n\nNow do the same for the mail queue" in text
     assert "link.py" in text
-    assert "Should it keep its pool?" in text
+    assert "Left open:" in text
+    assert "queue" in text.partition("Left open:")[2]
     assert len(text) < 4 * 1_500
-    assert os.stat(given["file"]).st_mode & 0o077 == 0
+    assert Path(given["file"]).stat().st_mode & 0o077 == 0
     shown = run("handoff", worked.session[:8], "--to", "gemini-cli").out.splitlines()[-1]
     assert shown == f'cd {worked.cwd} && gemini -i "$(cat {given["file"]})"'
 

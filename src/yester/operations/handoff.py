@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from yester.agents.descriptors import Agent, find_agent
+from yester.context.cards import find_open_ends, read_cards
+from yester.context.lines import quote_text
 from yester.errors import NotFound, UsageError
 from yester.memory import Memory
 from yester.model import Filters, Paging, Session
@@ -12,7 +14,8 @@ from yester.text.document import estimate_tokens
 from yester.text.sentences import shorten_text
 
 TOKENS = 1_500  # of what is handed over
-_REQUEST, _LAST = 1_200, 600  # characters of the first request and of the last
+_REQUEST, _LAST, _OPEN = 1_200, 600, 200  # characters: the first request, the last, an open end
+_MOST_OPEN = 4
 
 
 def find_wanted(memory: Memory, named: str, cwd: str) -> Session:
@@ -56,5 +59,13 @@ def pack_session(memory: Memory, session: Session) -> str:
         "SessionStart", session.cwd, budget=budget, session=session.key, source="compact",
         project=Projects(memory.config.projects).by_key(session.project),
     )  # fmt: skip
-    known = build_context(memory, wanted)
-    return head + (known.text or "Nothing besides.")
+    known = build_context(memory, wanted).text or "Nothing besides."
+    return head + known + _list_open(memory, session)
+
+
+def _list_open(memory: Memory, session: Session) -> str:
+    """What the session itself has left; a start leaves that out, where its agent knows it."""
+    cards = read_cards(memory.reading, Filters(session=session.key))
+    ends = [end.text or end.card.title for end in find_open_ends(cards, session.ended + 1)]
+    lines = [f"- {quote_text(shorten_text(end, _OPEN))}" for end in ends[:_MOST_OPEN]]
+    return "\n\nLeft open:\n" + "\n".join(lines) if lines else ""
