@@ -416,6 +416,17 @@ class Entry(Struct, frozen=True):
     evidence: tuple[tuple[int, int], ...] | None = None
 
 
+class Forgotten(Struct, frozen=True):
+    """What was taken out, or would be."""
+
+    items: tuple[int, ...] = ()  # all of them
+    derived: tuple[int, ...] = ()  # those that nobody named: what came of the others
+    marked: tuple[
+        int, ...
+    ] = ()  # memories that stay, with words of the others cut from their history
+    sessions: tuple[Session, ...] = ()  # something of each was taken out
+
+
 class PutCounts(Struct, frozen=True):
     added: int = 0
     changed: int = 0

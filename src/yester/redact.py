@@ -2,11 +2,11 @@
 
 What it knows is `tables/redact.toml`: tokens of well known services, key blocks, passwords in URLs,
 headers, cookies and configuration, and values assigned to a name that says secret. What stands
-between `<private>` and `</private>` goes as well. What it refuses to know: it asks no network,
-reads no environment and no file but its table, and does not guess that a lone random string is a
-secret, since commit ids, digests and checksums look the same and are worth remembering. A password
-with spaces in it, one in prose with no name before it, and one given to a short option such as -p
-stay.
+between `<private>` and `</private>` goes as well, and what the user has named (`known_secrets`).
+What it refuses to know: it asks no network, reads no environment and no file but its table, and
+does not guess that a lone random string is a secret, since commit ids, digests and checksums look
+the same and are worth remembering. A password with spaces in it, one in prose with no name before
+it, and one given to a short option such as -p stay.
 
 Each secret becomes `[redacted:NAME]`, each private span `[private]`. Neither matches a rule, so
 redacting twice changes nothing.
@@ -39,6 +39,7 @@ from yester.spans import Span, apply_edits, cut_blocks
 from yester.tables import load_table
 
 Judge = Callable[["Found"], bool]
+Finder = Callable[[str], list[tuple[int, int, str]]]
 
 _SHORTEST = 8  # characters; nothing shorter holds both the sign of a secret and the secret
 _MIN_RUN = 15  # token characters that follow the gate of every token
@@ -56,16 +57,31 @@ _TAG = re.compile(
 def redact(text: str, spans: list[Span] | None = None) -> str:
     """The text without private spans and without secrets; the same object if it had neither.
     `spans` are places in it that are to stay right."""
-    if len(text) < _SHORTEST:
+    if len(text) < _SHORTEST and not _named:
         return text
     text = strip_private(text, spans)
     for _ in range(_PASSES):
-        found = find_secrets(text)
+        found = find_secrets(text) or find_named(text)
         if not found:
             break
         edits = [(start, end, f"[redacted:{name}]") for start, end, name in found]
         text = apply_edits(text, edits, spans)
     return text
+
+
+# What finds the secrets that the user has named, by the home that knows them. Whoever opens a store
+# adds those of its home: this runs where no home is known, and too much is better than too little.
+_named: dict[str, Finder] = {}
+
+
+def use_named_secrets(home: str, find: Finder) -> None:
+    """What the user has named in a home is a secret from now on, in all of this process."""
+    _named[home] = find
+
+
+def find_named(text: str) -> list[tuple[int, int, str]]:
+    """Where secrets are that the user has named."""
+    return next((found for find in _named.values() if (found := find(text))), [])
 
 
 def redact_value(value: Any) -> Any:

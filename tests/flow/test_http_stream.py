@@ -155,7 +155,7 @@ def test_what_goes_with_its_memory_is_no_gap(api):
     with yester.open(api.home) as memory:
         id_ = memory.remember("Orders keep UTC", type="note")
         with memory.store.transaction("memories"):
-            memory.store.drop_memo(id_, 1, "let go")
+            memory.store.remove([id_], (1, "let go"))
         assert memory.store.entries(Change) == []
     with api.stream(last="1-0-1") as events:
         assert next(events)[:2] == ("ready", "1-0-1")

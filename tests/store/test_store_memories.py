@@ -195,7 +195,7 @@ def test_what_was_let_go_is_gone_and_does_not_come_back(store):
     kept = write(store, memo("kept", "about walruses"))
     gone = write(store, memo("a", "walrus", files_read=("x.py",), tags=("sea",)))
     with store.transaction("memories"):
-        store.drop_memo(gone.item.id, 9, "grace over")
+        store.remove([gone.item.id], (9, "grace over"))
     assert store.memos(ids=[gone.item.id]) == []
     assert store.entries(Change, {"item": gone.item.id}) == []
     assert store.find_by_ref("a") == []
@@ -214,7 +214,7 @@ def test_no_id_is_given_twice_whoever_opens_the_store(open_store):
     store = open_store()
     one = write(store, memo("a", "first"))
     with store.transaction("memories"):
-        store.drop_memo(one.item.id, 9, "")
+        store.remove([one.item.id], (9, ""))
     store.close()
     later = open_store()
     put(later, item("b", "second"))
@@ -263,7 +263,7 @@ def test_a_slug_is_made_free_within_its_project(store):
     assert store.free_slug("name:shop", "use-utc") == "use-utc-2"
     assert store.free_slug("name:blog", "use-utc") == "use-utc"
     with store.transaction("memories"):
-        store.drop_memo(one.item.id, 9, "")
+        store.remove([one.item.id], (9, ""))
     assert store.free_slug("name:shop", "use-utc") == "use-utc-2"
     long = "a" * 80
     write(store, replace(memo("s", "x"), slug=long))
@@ -308,5 +308,5 @@ def test_the_file_of_a_memory_is_kept_with_the_version_it_was_read_into(open_sto
         one.item.id: (b"\x00{}\xff", "hash", 1)
     }
     with store.transaction("memories"):
-        store.drop_memo(one.item.id, 9, "gone")
+        store.remove([one.item.id], (9, "gone"))
     assert store.memo_files([one.item.id]) == {}

@@ -43,6 +43,7 @@ from yester.model import (
 )  # fmt: skip
 from yester.operations import fields
 from yester.operations.context import ContextRequest, build_context
+from yester.operations.forget import ForgetRequest, Forgetting, forget_items
 from yester.operations.memories import find_place
 from yester.operations.request import Request, make_request
 from yester.operations.sessions import find_neighbours
@@ -253,6 +254,12 @@ class OpenMemory(Memory):
         folder = str(cwd or Path.cwd())
         request = ContextRequest(event, folder, prompt or "", file, budget)
         return build_context(self, request).text
+
+    def forget(self, yes: bool = False, **what: Any) -> Forgetting:
+        """Take items out for good, with all that came of them, also from backups: `ids`, or all
+        that have `query`, `session`, `project`, `files`, `agent`, `dateStart`, `dateEnd`. Without
+        `yes` it only says what would go. There is no undo."""
+        return forget_items(self, make_request(ForgetRequest, {}, {**what, "yes": yes}))
 
     def get(self, ids: Sequence[int]) -> list[Hit]:
         """Items by id, in this order; unknown ids are left out."""

@@ -10,14 +10,15 @@ else in `archive/PROJECT/` of yester's home: a file a day, to which a block is a
     - Failed: rtk bun run test fails: unrecognized subcommand 'bun'
     - Lesson: The importer writes counts as text
 
-Blocks are added and never edited; a session that goes on later gets another one with what is new.
+Blocks are added and never edited, except by `forget` and `redact`; a session that goes on later
+gets another one with what is new.
 What stands in one came from the store, so it is not indexed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
@@ -28,7 +29,8 @@ from yester.cards.drafts import WARNING
 from yester.cards.titles import title_words, word_overlap
 from yester.cards.turns import BRIEF_CHARS, BRIEF_TOOLS, distilled_items
 from yester.config import Config
-from yester.files import append_shared, make_folder
+from yester.errors import SourceError
+from yester.files import append_shared, make_folder, read_shared, swap_shared
 from yester.llm.budget import Asker
 from yester.llm.questions import (
     FACT_SHARE,
@@ -210,3 +212,41 @@ def _archive_folder(store: Store, config: Config, session: Session) -> Path:
     names = {project.key: project.name for project in store.projects()}
     name = re.sub(r"[^\w.-]+", "-", names.get(session.project) or session.project).strip("-.")
     return make_folder(config.home, f"archive/{name[:80] or 'project'}")
+
+
+# --- what is taken out of them -------------------------------------------------------------------
+
+
+def edit_archives(config: Config, change: Callable[[str, str], str]) -> list[Path]:
+    """Change blocks of ours, wherever they stand: `change` is given the session's short name and a
+    block, and "" takes it out. What others have written in these files stays as it is. The files
+    that were changed; one that nothing is left of goes."""
+    folders = [Path(text).expanduser() for text in config.texts("claude_code_dirs")]
+    found = [*config.home.glob("archive/*/*.md")]
+    for folder in folders:
+        found += folder.glob("projects/*/memory/sessions/*.md")
+    changed = []
+    for path in sorted(found):
+        before = read_shared(path)
+        text = (before or b"").decode("utf-8", "surrogateescape")
+        after = "".join(
+            change(name, block) if name else block for name, block in _split_blocks(text)
+        )
+        if after != text:
+            data = after.encode("utf-8", "surrogateescape") if after.strip() else None
+            if not swap_shared(path, data, before):
+                raise SourceError(f"{path}: somebody else has just written to it; try again")
+            changed.append(path)
+    return changed
+
+
+def _split_blocks(text: str) -> Iterator[tuple[str, str]]:
+    """A file's blocks, each with its session's short name; "" for what is not ours."""
+    name, lines = "", list[str]()
+    for line in text.splitlines(keepends=True):
+        if line.startswith("## "):
+            yield name, "".join(lines)
+            heading = _HEADING.fullmatch(line[3:].strip())
+            name, lines = heading[1] if heading else "", []
+        lines.append(line)
+    yield name, "".join(lines)

@@ -395,7 +395,7 @@ def collect_due(store: Store, rules: Mapping[str, RetentionRule], now: int) -> l
             if store.memos(ids=[one.memo.item.id]) != [one.memo]:
                 continue  # it has been touched meanwhile, or somebody else was faster: not now
             if one.what == "drop":
-                store.drop_memo(one.memo.item.id, now, one.why)
+                store.remove([one.memo.item.id], (now, one.why))
             else:
                 # By the user's own rule, so even what is otherwise not deleted, and rules.
                 author = Author("yester (retention)", now, "user", one.why)

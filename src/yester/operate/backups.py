@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from yester.errors import NotFound, StoreError, UsageError
-from yester.store import copy_store, maintenance_of, open_store, replace_store
+from yester.store import copy_store, maintenance_of, open_store, replace_store, scrub_store
 from yester.store.lock import write_lock
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ def checked_copy(home: Path, name: str, now: int) -> Iterator[tuple[Path, Path]]
     from shutil import rmtree
     from tempfile import TemporaryDirectory
 
+    from yester.operate.forgetting import obey_wishes  # which rewrites backups
+
     backup, run = _find_backup(home, name), _make_run_folder(home)
     with write_lock(run / "restore.lock", 0.0):
         for left in run.glob("restore*/"):  # by one that was killed
@@ -89,8 +91,11 @@ def checked_copy(home: Path, name: str, now: int) -> Iterator[tuple[Path, Path]]
             copy = copy_store(backup, Path(trial))
             with closing(open_store(Path(trial), now=now)) as store:
                 problems = maintenance_of(store).check()
+                if not problems:
+                    obey_wishes(home, store)
             if problems:
                 raise StoreError(f"{backup}: {problems[0]}; choose another backup")
+            scrub_store(copy, Path(trial))
             yield backup, copy
 
 

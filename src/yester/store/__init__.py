@@ -5,13 +5,15 @@ Importing this package loads no engine: whoever only asks whether there is a sto
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from yester.errors import UsageError
 
 if TYPE_CHECKING:
+    from yester.model import Entry, Item
     from yester.store.contract import Maintenance, Store
     from yester.store.migrate import Migration
 
@@ -37,10 +39,20 @@ def open_store(
     from yester.store.sqlite.store import SqliteStore
 
     wait = PATIENCE if patience is None else patience
+    _use_named_secrets(_sqlite_folder(target))
     return SqliteStore.open_folder(
         _sqlite_folder(target), now=now, patience=wait, before_migration=before_migration,
         steps=steps,
     )  # fmt: skip
+
+
+def _use_named_secrets(folder: Path) -> None:
+    """Whatever is stored, or read from a store, is without what the user has named."""
+    from yester.known_secrets import KnownSecrets, secrets_file
+    from yester.redact import use_named_secrets
+
+    if secrets_file(folder).exists():
+        use_named_secrets(str(folder.absolute()), KnownSecrets(folder).find)
 
 
 def store_exists(target: Target) -> bool:
@@ -104,3 +116,28 @@ def replace_store(home: Path, copy: Path, aside: Path) -> Path | None:
     from yester.store.sqlite import maintenance
 
     return maintenance.replace_store(home, copy, aside)
+
+
+def rewrite_texts(
+    store: Store, change: Callable[[str], str], prepare: Callable[[Item], Entry] | None, apply: bool
+) -> Counter[str]:
+    """Every text that is stored, changed; how many rows of which table are, or would be. Without
+    `prepare`, items are left out."""
+    from yester.store.sqlite.store import SqliteStore
+
+    assert isinstance(store, SqliteStore)
+    return store.rewrite_texts(change, prepare, apply)
+
+
+def scrub_store(path: Path, home: Path) -> None:
+    """Nothing that was deleted is left in a store's file, its index or its log."""
+    from yester.store.sqlite import forgetting
+
+    forgetting.scrub_file(path, home)
+
+
+def search_values(path: Path, holds: Callable[[bytes], Collection[str]]) -> Counter[str]:
+    """Which strings stand in any value of a store's file, row by row."""
+    from yester.store.sqlite import forgetting
+
+    return forgetting.search_values(path, holds)

@@ -43,11 +43,27 @@ class Items(Protocol):
         The same content again is a no-op. An item with an alias takes over the one a hook stored
         under that ref. Projects and sessions that the items name are put before; an unknown one is
         made from its key alone. A structured memory is left as it is (`put_memo`), and so is one
-        that is no longer active or was let go.
+        that is no longer active or was let go. What was forgotten (`yester.tombstones`) is passed
+        over, and counts as unchanged.
         """
 
-    def remove(self, ids: Sequence[int]) -> None:
-        """Take items out for good, rows and index in step; unknown ids are passed over."""
+    def remove(self, ids: Sequence[int], gone: tuple[int, str] | None = None) -> None:
+        """Take items out, rows and index in step; unknown ids are passed over. With `gone` (when,
+        why) memories are let go: their refs stay known, so that they do not come back, and no other
+        item ever gets their ids."""
+
+    def forget(
+        self,
+        ids: Sequence[int],
+        sessions: Sequence[int] = (),
+        projects: Sequence[str] = (),
+        dry_run: bool = False,
+    ) -> model.Forgotten:
+        """Take items out with all that came of them and all that is known of them: what was
+        distilled from them (its sessions wait to be distilled anew of what is left), rules that
+        were read in them, lines of ledgers and histories that quote them, how far their transcripts
+        were read. These sessions and projects (keys), and sessions that have nothing left, go as
+        well. Whoever has the store open must open it anew."""
 
     def get(self, ids: Sequence[int]) -> list[Item]:
         """The items with these ids, in this order; unknown ids are left out."""
@@ -124,7 +140,8 @@ class Places(Protocol):
     """Projects and sessions: where things happened."""
 
     def put_project(self, project: model.Project) -> int:
-        """Its id. A known key keeps its readable name; a name already taken is made longer."""
+        """Its id. A known key keeps its readable name; a name already taken is made longer. 0, and
+        nothing done, where it was forgotten: the next item of it makes it again."""
 
     def projects(self) -> list[model.Project]:
         """All projects, by name."""
@@ -142,7 +159,8 @@ class Places(Protocol):
         its own again, under this key and name; the number of items moved."""
 
     def put_session(self, session: model.Session) -> int:
-        """Its id. A known one is widened: earliest start, latest end, last title that is not ""."""
+        """Its id. A known one is widened: earliest start, latest end, last title that is not "".
+        0, and nothing done, where all of it was forgotten."""
 
     def session(self, key: str, agent: str) -> model.Session | None:
         """A client's session with its number of prompts; where it has several projects, the first.
@@ -164,10 +182,6 @@ class Memories(Protocol):
         without one it begins an act of its own.
         """
 
-    def drop_memo(self, item: int, epoch: int, why: str) -> None:
-        """Let a memory go with all that is stored of it and its history; its ref stays known, so
-        that it does not come back, and no other item ever gets its id."""
-
     def memos(
         self,
         filters: Filters = ANYTHING,
@@ -187,7 +201,7 @@ class Memories(Protocol):
         """The slug, with a number where a memory of the project (a key) has or had it."""
 
     def was_dropped(self, source: str, ref: str) -> bool:
-        """Was there a memory of this identity that was let go?"""
+        """Was there a memory of this identity that was let go, or forgotten?"""
 
     def put_memo_file(self, item: int, raw: bytes, hash_: str) -> None:
         """This is the file a memory, as it is now, was read from."""

@@ -217,7 +217,7 @@ def drain_command(app: App) -> Output:
     events, finished = 0, False
     deadline = time.monotonic() + _DRAINING
     while not finished:
-        taken, finished = _drain_spool(app.home)
+        taken, finished = drain_spool(app.home)
         events += taken
         if not finished and time.monotonic() > deadline:
             raise StoreBusy(f"{app.home}: the store could not be written to for 10 minutes")
@@ -225,7 +225,7 @@ def drain_command(app: App) -> Output:
     return Output({"events": events}, [f"{count_noun(events, 'event')} taken in"])
 
 
-def _drain_spool(home: Path) -> tuple[int, bool]:
+def drain_spool(home: Path) -> tuple[int, bool]:
     """How many events were taken in, by us or by the worker there is, and whether that was all."""
     if free := take_seat(home):
         from yester.worker.worker import Worker

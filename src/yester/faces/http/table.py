@@ -14,10 +14,12 @@ from yester.memory import Memory
 from yester.model import replace
 from yester.operate.doctor import examine_quickly
 from yester.operations import (
+    forget,
     items,
     ledger,
     memories,
     preview,
+    privacy,
     projects,
     search,
     sessions,
@@ -269,6 +271,14 @@ _ABOUT = _group(
          settings.SettingsRequest, conflict="edit config.toml with an editor"),
 )  # fmt: skip
 
+_FORGETTING = _group(
+    "Forgetting",
+    _row("POST /api/forget", forget.forget_items, '{"query": "project falcon", "yes": false}'),
+    _row("POST /api/forget/verify", forget.verify_absence, '{"strings": ["project falcon"]}'),
+    _row("POST /api/redact", forget.redact_again, '{"yes": false}'),
+    _row("GET /api/privacy", privacy.show_privacy),
+)  # fmt: skip
+
 _DOOR = _group(
     "The door",
     Endpoint("GET", "/health", "Is it there?", NoRequest, Health, open=True),
@@ -284,4 +294,4 @@ _DOOR = _group(
              NoRequest, str, content=EVENTS),
 )  # fmt: skip
 
-ENDPOINTS: Sequence[Endpoint] = (*_SEARCH, *_READ, *_CONTEXT, *_ABOUT, *_DOOR)
+ENDPOINTS: Sequence[Endpoint] = (*_SEARCH, *_READ, *_CONTEXT, *_ABOUT, *_FORGETTING, *_DOOR)

@@ -21,6 +21,7 @@ from yester.store.sqlite import index, maintenance, rows
 from yester.store.sqlite.maintenance import PATIENCE, explain_errors, restore_count
 from yester.store.sqlite.rows import Condition
 from yester.text import terms as tokenizer
+from yester.tombstones import Tombstones
 
 if TYPE_CHECKING:
     from yester.store import BeforeMigration
@@ -54,6 +55,7 @@ class Connection:
         self._inode = path.stat().st_ino
         self._restores = restore_count(db)
         self._version = 0  # of the schema this yester knows
+        self._tombstones = Tombstones(path.parent)
 
     @classmethod
     def open_folder(
@@ -144,6 +146,7 @@ class Connection:
             try:
                 self._check_ours()
                 self._notice_moves()
+                self._tombstones.refresh()
                 yield
                 self._db.execute("COMMIT")
             except BaseException:
@@ -165,7 +168,10 @@ class Connection:
         with a schema we know. Raises before anything is written."""
         migrate.check_version(self._db, self._version, str(self._path))
         if not self.in_place():
-            raise StoreReplaced(f"{self._path} holds a restored backup now; open it anew")
+            raise StoreReplaced(
+                f"{self._path} is another one now: a backup was restored, or something was "
+                "forgotten; open it anew"
+            )
 
     def _begin_writing(self, wait: float) -> None:
         """SQLite has a lock of its own, which a foreign tool may hold without having ours."""

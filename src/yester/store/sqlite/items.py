@@ -25,9 +25,12 @@ class ItemRows(PlaceRows, VectorRows):
     def put(self, entries: Sequence[Entry], lifted: bool = False) -> PutCounts:
         """`lifted`: structured memories may be written as well; what changed of one need not stand
         in its texts."""
+        told = len(entries)
+        if self._tombstones and not lifted:
+            entries = [one for one in entries if not self._tombstones.hides(one.item)]
         # The same identity twice in one batch: the later one is the truth.
         latest = {(e.item.source, e.item.kind, e.item.ref): e for e in entries}
-        unchanged, added = 0, 0
+        unchanged, added = told - len(entries), 0
         first_id = self._next_id("item")
         hooked = self._first_row("SELECT 1 FROM event LIMIT 1") is not None
         values: list[dict[str, Any]] = []
@@ -48,7 +51,7 @@ class ItemRows(PlaceRows, VectorRows):
                     (session,) = self._first_row("SELECT session FROM item WHERE id = ?", old[0])
                     touched[session] = min(item.epoch, touched.get(session, item.epoch))
                 continue
-            project = self.put_project(bare_project(item.project))
+            project = self._make_project(bare_project(item.project))
             session = self._session_id(item, project)
             if session and source != DISTILLED and kind != "memory":  # what comes of a session
                 touched[session] = min(item.epoch, touched.get(session, item.epoch))
@@ -147,7 +150,10 @@ class ItemRows(PlaceRows, VectorRows):
             [(concept.lower(), id_) for concept in old.concepts],
         )
 
-    def remove(self, ids: Sequence[int]) -> None:
+    def remove(self, ids: Sequence[int], gone: tuple[int, str] | None = None) -> None:
+        if gone is not None:
+            self._require_lock("memories")
+            self._remember_refs(ids, *gone)
         for id_ in ids:
             row = self._first_row("SELECT project, kind FROM item WHERE id = ?", id_)
             if row is not None:
@@ -155,6 +161,20 @@ class ItemRows(PlaceRows, VectorRows):
                 self._db.execute("DELETE FROM item WHERE id = ?", (id_,))
                 self._db.execute("DELETE FROM item_evidence WHERE item = ?", (id_,))
         self._index.write_batch()
+
+    def _remember_refs(self, ids: Sequence[int], epoch: int, why: str) -> None:
+        self._db.execute(
+            "INSERT OR REPLACE INTO memory_gone"
+            " SELECT i.source, i.ref, coalesce(m.slug, ''), i.type, p.key, ?, ? FROM item i"
+            " JOIN project p ON p.id = i.project LEFT JOIN memory m ON m.item = i.id"
+            " WHERE i.id IN (SELECT value FROM json_each(?)) AND i.kind = 'memory'",
+            (epoch, why, str(list(ids))),
+        )
+        self._keep_ids()
+
+    def _keep_ids(self) -> None:
+        """No other item ever gets the id of one that is taken out now."""
+        self._set_meta("last_item", str(self._next_id("item") - 1))
 
     def _move_items(self, ids: Sequence[int], project: int) -> None:
         for id_ in ids:
@@ -217,4 +237,4 @@ class ItemRows(PlaceRows, VectorRows):
 
     def was_dropped(self, source: str, ref: str) -> bool:
         row = self._first_row("SELECT 1 FROM memory_gone WHERE source = ? AND ref = ?", source, ref)
-        return row is not None
+        return row is not None or self._tombstones.hides_ref(source, "memory", ref)

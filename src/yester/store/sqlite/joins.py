@@ -41,7 +41,7 @@ class JoinRows(MemoryRows):
         row = self._first_row("SELECT id, root FROM project WHERE key = ?", key)
         known = self._first_row("SELECT id FROM project WHERE key = ?", into.key)
         if row is None or key == into.key:
-            self.put_project(into)
+            self._make_project(into)
             return 0
         own, root = row
         joined = self._note_project(own, into.key, now) if now else 0
@@ -55,7 +55,7 @@ class JoinRows(MemoryRows):
                 (into.key, self._free_name(into, own), into.root or root, own),
             )
         else:
-            target = self.put_project(into)
+            target = self._make_project(into)
             self._part_slugs(own, into.key)
             for session in self._all_ids("SELECT id FROM session WHERE project = ?", own):
                 self._move_session(session, target)
@@ -99,7 +99,7 @@ class JoinRows(MemoryRows):
     def part_project(self, join: Join, into: Project, now: int) -> int:
         self._require_lock("places")
         self._count_move()
-        target = self.put_project(into)
+        target = self._make_project(into)
         sessions: dict[str, int] = {}  # former id → present one
         for old, row in self._noted_rows(join.id, "session"):
             if row:

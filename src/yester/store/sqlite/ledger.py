@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 
 from yester.clock import DAY
-from yester.model import EVERYTHING, Answered, Change, Paging
+from yester.model import EVERYTHING, Answered, Change, Paging, Source, replace
 from yester.store.contract import Row
 from yester.store.records import LEDGER, Table
 from yester.store.sqlite.connection import Connection
@@ -113,6 +113,10 @@ class LedgerRows(Connection):
     def _append_row(self, row: Row | Change) -> int:
         table = LEDGER[type(row)]
         values = table.values_of(row)
+        if isinstance(row, Source) and self._tombstones:
+            session, title = (str(row.state.get(name, "")) for name in ("session", "title"))
+            if self._tombstones.hides_title(session, title):
+                values = table.values_of(replace(row, state={**row.state, "title": ""}))
         if isinstance(row, Answered):
             values["ms"] = min(max(row.ms, 0), _LONGEST)
         if table.numbered and not (values["id"] and table.known and table.key == ("id",)):

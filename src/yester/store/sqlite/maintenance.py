@@ -51,7 +51,7 @@ def _is_database(path: Path) -> bool:
         return file.read(len(_MAGIC)) in (_MAGIC, b"")
 
 
-def _open_reader(path: Path) -> closing[apsw.Connection]:
+def open_reader(path: Path) -> closing[apsw.Connection]:
     """The database with what its log holds. One without a log may lie where nothing can be
     written, and SQLite would want to."""
     logged = any(Path(f"{path}{end}").exists() for end in ("-wal", "-journal"))
@@ -78,7 +78,7 @@ def _overwrite_content(path: Path, source: Path) -> None:
 def copy_store(path: Path, folder: Path) -> Path:
     """The database at `path`, with what its log holds, as the store of another folder."""
     copy = sqlite_file(folder)
-    with explain_errors(path), _open_reader(path) as db:
+    with explain_errors(path), open_reader(path) as db:
         backup(db, copy)
     return copy
 
@@ -107,7 +107,7 @@ def _keep_aside(path: Path, scratch: Path, aside: Path) -> Path:
     try:
         if not _is_database(path):  # opened, SQLite would empty its log
             raise apsw.NotADBError(str(path))
-        with _open_reader(path) as db:
+        with open_reader(path) as db:
             backup(db, scratch / "former.db")
     except apsw.Error:  # damaged: its files as they are
         from shutil import copyfile

@@ -53,22 +53,6 @@ class MemoryRows(ItemRows):
             (raw, hash_, item),
         )
 
-    def drop_memo(self, item: int, epoch: int, why: str) -> None:
-        self._require_lock("memories")
-        row = self._first_row(
-            "SELECT i.source, i.ref, coalesce(m.slug, ''), i.type, p.key FROM item i"
-            " JOIN project p ON p.id = i.project LEFT JOIN memory m ON m.item = i.id"
-            " WHERE i.id = ? AND i.kind = 'memory'", item,
-        )  # fmt: skip
-        if row is None:
-            return
-        self._db.execute(
-            "INSERT OR REPLACE INTO memory_gone VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*row, epoch, why),
-        )
-        self._set_meta("last_item", str(self._next_id("item") - 1))
-        self.remove([item])
-
     def _part_slugs(self, project: int, other: str) -> None:
         """Names of a project's memories that the other project (a key) has or had as well are made
         different, before the two become one."""

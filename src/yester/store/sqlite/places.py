@@ -61,6 +61,11 @@ class PlaceRows(LedgerRows):
     # --- writing, inside a transaction -------------------------------------------------------
 
     def put_project(self, project: Project) -> int:
+        if self._tombstones.hides_project(project.key) and not self._project_id(project.key):
+            return 0
+        return self._make_project(project)
+
+    def _make_project(self, project: Project) -> int:
         if project.key in self._projects:
             return self._projects[project.key]
         row = self._first_row("SELECT id, root, name FROM project WHERE key = ?", project.key)
@@ -90,8 +95,12 @@ class PlaceRows(LedgerRows):
         return next(name for name in names if not self._first_row(taken, name, own))
 
     def put_session(self, session: Session) -> int:
-        project = self.put_project(bare_project(session.project))
+        if self._tombstones.hides_session(session):
+            return 0
+        project = self._make_project(bare_project(session.project))
         values = structs.asdict(session) | {"project": project}
+        if self._tombstones.hides_title(session.key, session.title):
+            values["title"] = ""
         ((id_,),) = self._db.execute(
             "INSERT INTO session(key, agent, project, started, ended, cwd, branch, title,"
             " transcript) VALUES"

@@ -11,6 +11,7 @@ import apsw
 from yester.errors import FeedExpired
 from yester.model import FeedLine, Injection, Item, MemoryChange, Paging
 from yester.store.sqlite import maintenance, rows
+from yester.store.sqlite.forgetting import ForgetRows
 from yester.store.sqlite.joins import JoinRows
 from yester.store.sqlite.maintenance import explain_errors
 from yester.store.sqlite.search import SearchRows
@@ -21,7 +22,7 @@ from yester.text import terms as tokenizer
 _CURSOR = re.compile(r"([0-9]{1,15})-([0-9]{1,15})(?:-([0-9]{1,15}))?", re.ASCII)
 
 
-class SqliteStore(JoinRows, SearchRows):
+class SqliteStore(ForgetRows, JoinRows, SearchRows):
     """All parts together, what is new, and what looks after the file."""
 
     def reindex(self) -> int:

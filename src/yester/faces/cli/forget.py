@@ -1,0 +1,174 @@
+"""The commands that take things out for good, and say what there is: forget, redact, privacy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+
+import click
+
+from yester.clock import format_day
+from yester.errors import UsageError, YesterError
+from yester.faces.cli.app import App, Output, command
+from yester.faces.cli.screen import count_noun, describe_items
+from yester.faces.cli.services import drain_spool, end_process
+from yester.operations import forget
+from yester.operations.privacy import Privacy, show_privacy
+from yester.operations.request import NoRequest, make_request
+
+_HOW = "Nothing was done. Do it with: --yes"
+_SHOWN = 20  # paths
+
+
+@command("forget")
+def forget_command(
+    app: App,
+    names: tuple[str, ...],
+    query: str,
+    session: str,
+    project: str,
+    files: tuple[str, ...],
+    agent: str,
+    since: str,
+    until: str,
+    yes: bool,
+    verify: bool,
+) -> Output:
+    """Take items out for good, by ID (#12 or 12) or by what they are; shows what would go.
+
+    With --yes it goes, and all that came of it: cards, summaries, rules, vectors, lines of ledgers
+    and archives, in the store and in every backup. It does not come back with the next `yester
+    index` or `yester restore`. There is no undo. Your agent's own transcripts are listed, not
+    touched.
+
+    With --verify the arguments are texts: every byte that yester owns is searched for them. Without
+    any, they are read from standard input, a line each. Exit code 1: there is one.
+    """
+    if verify:
+        return _verify_absence(app, names)
+    values = {
+        "ids": [_read_id(name) for name in names], "query": query, "session": session,
+        "project": project, "files": list(files), "agent": agent, "dateStart": since,
+        "dateEnd": until, "yes": yes,
+    }  # fmt: skip
+    request = make_request(forget.ForgetRequest, {}, values)
+    _take_in_spool(app, yes)
+    found = forget.forget_items(app.memory, request, _tell_progress)
+    return Output(found, _forgetting_lines(found), hint="" if yes else _HOW)
+
+
+def _read_id(name: str) -> int:
+    text = name.removeprefix("#")
+    if not (text.isascii() and text.isdecimal()):
+        raise UsageError(f"{name!r} is no id such as #12; words are searched for with --query")
+    return int(text)
+
+
+def _take_in_spool(app: App, yes: bool) -> None:
+    """What waits is part of what there is. Then the worker ends: it may be writing."""
+    with suppress(YesterError):  # what cannot be taken in is looked at where it is
+        drain_spool(app.home)
+    if yes and end_process(app.home):
+        click.echo("the worker has ended; the next session starts it again", err=True)
+
+
+def _tell_progress(what: str, done: int, of: int) -> None:
+    if of > 1 or not done:
+        click.echo(f"{what} {done}/{of}" if of > 1 else f"{what} …", err=True)
+
+
+def _forgetting_lines(found: forget.Forgetting) -> Iterator[str]:
+    yield found.message
+    if found.items:
+        yield f"  {describe_items(found.kinds)}; {format_day(found.oldest)} to " + format_day(
+            found.newest
+        )
+    if found.derived:
+        yield f"  of these {found.derived:,} came of the others (cards, summaries, rules)"
+    if found.marked:
+        ids = ", ".join(f"#{id_}" for id_ in found.marked)
+        yield f"  memories that stay without this evidence: {ids}"
+    for one in found.samples:
+        yield f"  #{one.id} {one.kind}  {format_day(one.date)}  {one.project}  {one.title}"
+    if found.backups:
+        told = "written anew" if found.done else "to be written anew"
+        yield f"  {count_noun(len(found.backups), 'backup')} {told}"
+    yield from _dropped_lines(found.dropped)
+    if found.elsewhere:
+        yield "Not yester's, and still there:"
+        yield from (f"  {one.path}\n    {one.command}" for one in found.elsewhere[:_SHOWN])
+        if (more := len(found.elsewhere) - _SHOWN) > 0:
+            yield f"  and {more:,} more (--json lists them)"
+
+
+def _dropped_lines(dropped: dict[str, str]) -> Iterator[str]:
+    for name, why in dropped.items():
+        yield f"  backup {name} could not be read and is gone ({why})"
+
+
+def _verify_absence(app: App, strings: tuple[str, ...]) -> Output:
+    given = list(strings) or [line for line in sys.stdin.read().splitlines() if line]
+    request = make_request(forget.VerifyRequest, {}, {"strings": given})
+    found = forget.verify_absence(app.memory, request)
+    lines = [found.message, f"  as {', '.join(found.forms)}; upper and lower case alike"]
+    lines += [f"  {one.path}: text {one.string}, {one.times} times" for one in found.found]
+    return Output(found, lines, code=int(not found.absent))
+
+
+@command("redact")
+def redact_command(app: App, again: bool, secret: bool, yes: bool) -> Output:
+    """Take secrets out of what is stored already, and out of every backup.
+
+    --again applies the rules of this version to everything: it counts what it would take out, by
+    kind, and does it with --yes. --secret asks for a value, which is not shown and not kept, takes
+    it out everywhere at once, and keeps it out for ever. There is no undo.
+    """
+    if again == secret:
+        raise UsageError("say --again or --secret")
+    _take_in_spool(app, yes or secret)
+    if secret:
+        found = forget.redact_secret(app.memory, _read_secret(), _tell_progress)
+    else:
+        request = forget.RedactRequest(yes=yes)
+        found = forget.redact_again(app.memory, request, _tell_progress)
+    return Output(found, _redacted_lines(found), hint="" if found.done else _HOW)
+
+
+def _read_secret() -> str:
+    if sys.stdin.isatty():
+        return str(click.prompt("The secret", hide_input=True))
+    return sys.stdin.readline().rstrip("\r\n")
+
+
+def _redacted_lines(found: forget.Redacted) -> Iterator[str]:
+    yield found.message
+    yield from (f"  {number:,}  {name}" for name, number in found.secrets.items())
+    if found.backups:
+        yield f"  {count_noun(len(found.backups), 'backup')} as well"
+    yield from _dropped_lines(found.dropped)
+
+
+@command("privacy")
+def privacy_command(app: App) -> Output:
+    """Say what is stored about what, since when, how big, and what would leave this machine."""
+    found = show_privacy(app.memory, NoRequest())
+    return Output(found, _privacy_lines(found))
+
+
+def _privacy_lines(found: Privacy) -> Iterator[str]:
+    yield f"Stored in {found.home}, readable for you alone:"
+    for one in found.projects:
+        since = f"{format_day(one.oldest)} to {format_day(one.newest)}"
+        size = f"{one.characters / 1e6:,.1f} million characters"
+        yield f"  {one.project}: {describe_items(one.kinds)}; {since}; {size}"
+    for file in found.files:
+        size = f"{file.bytes / 1e6:,.1f} MB"
+        yield f"  {file.what}: {count_noun(file.files, 'file')}, {size}"
+    yield "Of these folders nothing is kept: " + (", ".join(found.excluded) or "none is excluded")
+    yield "What leaves this machine:" + ("" if found.leaves else " nothing")
+    yield from (f"  {one.what} → {one.where}  ({one.setting})" for one in found.leaves)
+    kept_out = f"{found.named_secrets} named secrets, {found.forgotten:,} marks of forgotten things"
+    yield f"Kept out for ever: {kept_out}"
+    if found.unfinished:
+        yield "A forget or redact was interrupted; `yester forget --yes` finishes it"

@@ -1,0 +1,139 @@
+"""Secrets that the user has named once (`yester redact --secret`), kept out for ever: the file
+`secrets` of a home. It does not hold them: of each way to write one (as it is, in JSON, in a URL)
+it has the length, 16 bits that say where a look is worth it, and a keyed digest.
+
+Every place of a text is looked at: a secret may stand behind `-p` or within a word. The 16 bits
+come from a sum that rolls over the text, so that a megabyte takes some hundredths of a second.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from msgspec import Struct
+from msgspec import json as codec
+
+from yester.errors import ConfigError, UsageError
+from yester.files import replace_file
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SHORTEST = 6  # characters; what is shorter stands in words and numbers everywhere
+_BASE = 0x9E3779B97F4A7C15  # odd, so that it can be divided by
+_WRAP = 1 << 64
+_NAME = "named-secret"
+
+
+def secrets_file(home: Path) -> Path:
+    return home / "secrets"
+
+
+class _Named(Struct, frozen=True):
+    length: int
+    gate: int
+    digest: str
+
+
+class _File(Struct):
+    key: str
+    named: list[_Named]
+
+
+class KnownSecrets:
+    """Those of a home; none where there is no file."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = secrets_file(home)
+        self._file = _File("", [])
+        if self._path.exists():
+            try:
+                self._file = codec.decode(self._path.read_bytes(), type=_File)
+            except ValueError as error:
+                raise ConfigError(
+                    f"{self._path} cannot be read ({error}); remove it, and name the secrets "
+                    "again: yester redact --secret"
+                ) from None
+
+    def __len__(self) -> int:
+        return len(self._file.named)
+
+    def add(self, value: str) -> bool:
+        """Know it from now on; False where it was known. On the disk when this returns."""
+        if len(value) < SHORTEST:
+            raise UsageError(
+                f"a secret of {len(value)} characters stands in too many words; it needs {SHORTEST}"
+            )
+        key = self._file.key or os.urandom(32).hex()
+        forms = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+        forms |= {quote(value, safe=""), quote(value)}
+        new = [_make_named(bytes.fromhex(key), form.encode()) for form in sorted(forms)]
+        known = [one for one in self._file.named if one not in new]
+        fresh = len(known) + len(new) > len(self._file.named)
+        self._file = _File(key, [*known, *new])
+        replace_file(self._path, codec.encode(self._file), sync=True)
+        return fresh
+
+    def find(self, text: str) -> list[tuple[int, int, str]]:
+        """Where they stand in a text: (start, end, name), in order, disjoint."""
+        if not self._file.named:
+            return []
+        raw = text.encode("utf-8", "surrogatepass")
+        found = sorted(set(self._find_bytes(raw)))
+        places: list[tuple[int, int, str]] = []
+        for start, end in found:
+            begin = len(raw[:start].decode("utf-8", "surrogatepass"))
+            finish = begin + len(raw[start:end].decode("utf-8", "surrogatepass"))
+            if not places or begin >= places[-1][1]:
+                places.append((begin, finish, _NAME))
+        return places
+
+    def _find_bytes(self, raw: bytes) -> Iterator[tuple[int, int]]:
+        key = bytes.fromhex(self._file.key)
+        for length in sorted({one.length for one in self._file.named}, reverse=True):
+            if length > len(raw):
+                continue
+            named = {one.gate: one.digest for one in self._file.named if one.length == length}
+            gates = _roll_gates(raw, length)
+            for gate, digest in named.items():
+                for at in (gates == gate).nonzero()[0].tolist():
+                    if _digest(key, raw[at : at + length]) == digest:
+                        yield at, at + length
+
+
+def _make_named(key: bytes, raw: bytes) -> _Named:
+    return _Named(len(raw), int(_roll_gates(raw, len(raw))[0]), _digest(key, raw))
+
+
+def _digest(key: bytes, raw: bytes) -> str:
+    return hmac.digest(key, raw, "sha256").hex()
+
+
+def _roll_gates(raw: bytes, length: int) -> np.ndarray[Any, Any]:
+    """16 bits for each place at which so many bytes begin, the same for the same bytes."""
+    import numpy as np
+
+    powers, inverses = _powers(1 << max(len(raw), 1024).bit_length())
+    weighted = np.frombuffer(raw, np.uint8).astype(np.uint64) * powers[: len(raw)]
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(weighted, dtype=np.uint64)))
+    rolled = (sums[length:] - sums[:-length]) * inverses[: len(raw) - length + 1]
+    return np.asarray(rolled >> np.uint64(48))
+
+
+@lru_cache(4)
+def _powers(size: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    import numpy as np
+
+    made = []
+    for base in (_BASE, pow(_BASE, -1, _WRAP)):
+        steps = np.full(size, base, np.uint64)
+        steps[0] = 1
+        made.append(np.cumprod(steps, dtype=np.uint64))
+    return made[0], made[1]

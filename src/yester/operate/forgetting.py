@@ -1,0 +1,291 @@
+"""What the user wants gone, taken out of everything that is ours, byte by byte:
+
+    rows, vectors and terms → the full text → the log → backups → spool, logs, archives
+
+The wish is written down before anything is done (`forgetting`, beside the database) and struck out
+when all of it is: whoever kills the process, or pulls the plug, finds it unfinished, and the next
+call finishes it. Every step can be done twice. What was forgotten is known by `yester.tombstones`
+from the first step on; a wish names sessions and words, so it goes with the last.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from yester.capture.question import ask_worker
+from yester.capture.spool import open_spool
+from yester.config import Config
+from yester.errors import StoreBusy, YesterError
+from yester.files import read_bytes, replace_file
+from yester.ingest.prepare import prepare_item
+from yester.known_secrets import secrets_file
+from yester.llm.archive import edit_archives, short_key
+from yester.model import ANYTHING, Filters, Item, Paging, replace
+from yester.operate.backups import list_backups
+from yester.redact import change_texts, find_named, find_secrets, redact, strip_private
+from yester.store import (
+    copy_store,
+    maintenance_of,
+    open_store,
+    rewrite_texts,
+    scrub_store,
+    store_files,
+)
+from yester.store.contract import Store
+from yester.store.lock import write_lock
+from yester.tombstones import Tombstones
+
+Progress = Callable[[str, int, int], None]  # what, how many of it are done, of how many
+_STOPPING = 20.0  # seconds a worker may take to finish what it has
+_PAGE, _BATCH = 1_000, 500
+_LARGEST_EVENT = 1 << 28  # bytes
+_TEXTS = (
+    "title", "subtitle", "body", "facts", "sections", "concepts", "tags", "files_read",
+    "files_modified", "tool", "type", "actor",
+)  # fmt: skip
+
+
+class Wish(Struct):
+    """What is to be done, in words of the user's: it is on the disk only until it is done."""
+
+    what: Literal["forget", "redact"]
+    made: int
+    sessions: list[str] = field(default_factory=list)  # keys; something of each goes
+    places: list[str] = field(default_factory=list)  # folders of which nothing stays
+    words: list[str] = field(default_factory=list)  # what stands with all of them goes
+    backups: list[str] = field(default_factory=list)  # those that are done
+
+
+def wish_file(home: Path) -> Path:
+    return home / "forgetting"
+
+
+def load_wish(home: Path) -> Wish | None:
+    """What was begun and not finished."""
+    with suppress(FileNotFoundError):
+        return msgspec.json.decode(wish_file(home).read_bytes(), type=Wish)
+    return None
+
+
+def save_wish(home: Path, wish: Wish) -> None:
+    replace_file(wish_file(home), msgspec.json.encode(wish), sync=True)
+
+
+def fulfil_wish(
+    home: Path,
+    store: Store,
+    wish: Wish,
+    config: Config,
+    environ: Mapping[str, str],
+    progress: Progress = lambda *_: None,
+) -> Mapping[str, str]:
+    """Do all of it; what could not be rewritten, and why. Nobody takes events in meanwhile: the
+    worker ends first, and hooks leave theirs in the spool."""
+    with _no_worker(home):
+        _change_store(store, wish, Tombstones(home))
+        for path in store_files(home):
+            progress("the store is written anew", 0, 1)
+            scrub_store(path, home)
+        dropped = _rewrite_backups(home, wish, progress)
+        progress("spool, logs, archives", 0, 1)
+        _clean_spool(home, wish, environ)
+        _empty_logs(home)
+        edit_archives(config, _block_changer(wish))
+        wish_file(home).unlink(missing_ok=True)
+    return dropped
+
+
+@contextmanager
+def _no_worker(home: Path) -> Iterator[None]:
+    (home / "run").mkdir(mode=0o700, exist_ok=True)
+    ask_worker(home / "run", "POST /stop", 2.0)
+    try:
+        with write_lock(home / "run" / "worker.lock", _STOPPING):
+            yield
+    except StoreBusy as busy:
+        if "worker.lock" not in str(busy):
+            raise
+        raise StoreBusy(
+            f"{home}: the worker does not end, and it may write; yester worker stop, then ask again"
+        ) from None
+
+
+# --- stores --------------------------------------------------------------------------------------
+
+
+def _change_store(store: Store, wish: Wish, tombstones: Tombstones) -> None:
+    if wish.what == "forget":
+        purge_store(store, tombstones)
+    else:
+        with store.transaction("items"):
+            rewrite_texts(store, redact, prepare_item, apply=True)
+
+
+def purge_store(store: Store, tombstones: Tombstones) -> int:
+    """Take out whatever the tombstones hide; how many items that were."""
+    if not tombstones:
+        return 0
+    sessions = [one.id for one in store.sessions(Filters()) if tombstones.hides_session(one)]
+    projects = [one.key for one in store.projects() if tombstones.hides_project(one.key)]
+    hidden = [item.id for item in every_item(store) if tombstones.hides(item)]
+    number = 0
+    for start in range(0, len(hidden), _BATCH):
+        with store.transaction("items"):
+            number += len(store.forget(hidden[start : start + _BATCH]).items)
+    if sessions or projects:
+        with store.transaction("items"):
+            known = {one.id for one in store.sessions(Filters())}
+            store.forget((), [id_ for id_ in sessions if id_ in known], projects)
+    return number
+
+
+def obey_wishes(home: Path, store: Store) -> None:
+    """A store from elsewhere, or from before, without what this home has forgotten, and without
+    secrets that were named since."""
+    purge_store(store, Tombstones(home))
+    if secrets_file(home).exists():
+        with store.transaction("items"):
+            rewrite_texts(store, redact, prepare_item, apply=True)
+
+
+def every_item(store: Store, filters: Filters = ANYTHING) -> Iterator[Item]:
+    """All there is, whatever its status; a page at a time."""
+    page = Paging(_PAGE, oldest_first=True, statuses=())
+    while found := store.select(filters, page):
+        yield from found
+        page = replace(page, behind=(found[-1].epoch, found[-1].id))
+
+
+# --- backups -------------------------------------------------------------------------------------
+
+
+def list_copies(home: Path) -> list[Path]:
+    """Every copy of the store: backups, and former stores that a restore has put aside."""
+    return [*list_backups(home), *sorted(home.glob("yester-before-restore-*.db"))]
+
+
+def _rewrite_backups(home: Path, wish: Wish, progress: Progress) -> dict[str, str]:
+    """Each backup without what goes; one that cannot be read is dropped, with the reason."""
+    for part in (*home.glob("backups/*.part*"), *home.glob("run/restore-*")):
+        rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink(missing_ok=True)
+    copies, dropped = list_copies(home), dict[str, str]()
+    for number, path in enumerate(copies):
+        progress("backups", number, len(copies))
+        if path.name in wish.backups:
+            continue
+        try:
+            _rewrite_backup(home, path, wish)
+        except YesterError as error:
+            dropped[path.name] = str(error)
+            path.unlink(missing_ok=True)
+        Path(f"{path}-wal").unlink(missing_ok=True)
+        wish.backups.append(path.name)
+        save_wish(home, wish)
+    progress("backups", len(copies), len(copies))
+    return dropped
+
+
+def _rewrite_backup(home: Path, path: Path, wish: Wish) -> None:
+    for left in home.glob("run/forget-*"):  # by one that was killed
+        rmtree(left, ignore_errors=True)
+    with TemporaryDirectory(prefix="forget-", dir=home / "run") as folder:
+        trial = Path(folder)
+        copy = copy_store(path, trial)
+        with closing(open_store(trial, now=wish.made)) as store:
+            _change_store(store, wish, Tombstones(home))
+            scrub_store(copy, trial)
+        with closing(open_store(trial, now=wish.made)) as store:
+            maintenance_of(store).backup(path)
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def _clean_spool(home: Path, wish: Wish, environ: Mapping[str, str]) -> None:
+    """What waits, and what was set aside, of these sessions and places, or with these words; for a
+    redaction without its secrets."""
+    for folder in open_spool(home, environ).folders:
+        gone = []
+        for path in (*folder.glob("new/*"), *folder.glob("bad/*"), *folder.glob("tmp/*")):
+            with suppress(OSError):
+                data = read_bytes(path, _LARGEST_EVENT)
+                if wish.what == "redact":
+                    text = data.decode("utf-8", "surrogateescape")
+                    if (clean := redact(text)) != text:
+                        replace_file(path, clean.encode("utf-8", "surrogateescape"))
+                elif _is_named(data.decode("utf-8", "replace"), wish):
+                    path.unlink()
+                    gone.append(path.name)
+        reasons = folder / "reasons"
+        if gone and reasons.exists():
+            lines = reasons.read_text("utf-8", "replace").splitlines(keepends=True)
+            kept = [line for line in lines if line.partition("\t")[0] not in gone]
+            replace_file(reasons, "".join(kept))
+
+
+def _is_named(data: str, wish: Wish) -> bool:
+    folded = data.casefold()
+    places = [os.path.join(place, "") for place in wish.places]  # noqa: PTH118 -- ends with /
+    return (
+        any(key in data for key in wish.sessions)
+        or any(place in data or f'"{place[:-1]}"' in data for place in places)
+        or bool(wish.words and all(word in folded for word in wish.words))
+    )
+
+
+def _empty_logs(home: Path) -> None:
+    """Nothing that was captured stands there; paths and sessions may."""
+    for path in home.glob("logs/*"):
+        with suppress(OSError):
+            os.truncate(path, 0)
+
+
+def _block_changer(wish: Wish) -> Callable[[str, str], str]:
+    names = {short_key(key) for key in wish.sessions}
+
+    def change(name: str, block: str) -> str:
+        if wish.what == "redact":
+            return redact(block)
+        return "" if name in names else block
+
+    return change
+
+
+# --- what is there -------------------------------------------------------------------------------
+
+
+def count_secrets(store: Store) -> Counter[str]:
+    """What today's rules would take out of what is stored, by its kind; never a value."""
+    found: Counter[str] = Counter()
+
+    def look(text: str) -> str:
+        clean = strip_private(text)
+        found.update(name for _, _, name in (*find_secrets(clean), *find_named(clean)))
+        found["private"] += clean != text
+        return text
+
+    for item in every_item(store):
+        change_texts([getattr(item, name) for name in _TEXTS], look)
+        change_texts(item.call.options if item.call else {}, look)
+    rewrite_texts(store, look, None, apply=False)
+    return +found
+
+
+def own_files(home: Path, config: Config, environ: Mapping[str, str]) -> list[Path]:
+    """Every file that yester writes: its home, the second spools, and blocks in archives that stand
+    beside an agent's own notes."""
+    roots = [home, *open_spool(home, environ).folders[1:]]
+    found = {path for root in roots for path in root.rglob("*") if path.is_file()}
+    for folder in config.texts("claude_code_dirs"):
+        found.update(Path(folder).expanduser().glob("projects/*/memory/sessions/*.md"))
+    return sorted(path for path in found if not path.is_symlink())

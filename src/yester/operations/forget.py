@@ -1,0 +1,440 @@
+"""What the user wants gone for good, and whether it is: forget, redact again, verify.
+
+Nothing of this is a model's to do: there is no MCP tool for it, and a program may look, not act.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from shlex import quote
+from typing import Annotated
+
+from msgspec import Struct, field
+
+from yester.errors import NotFound, NotYours, StoreError, UsageError
+from yester.known_secrets import KnownSecrets
+from yester.memories import sync
+from yester.memories.files import INSIDE
+from yester.memory import Memory, missing_items
+from yester.model import CURATED, DISTILLED, Filters, Forgotten, Item, Session
+from yester.operate import forgetting
+from yester.operate.forgetting import Progress, Wish
+from yester.operations import fields
+from yester.operations.fields import about
+from yester.operations.request import DatedRequest, Request, make_filters
+from yester.redact import redact
+from yester.store import search_values
+from yester.text.sentences import shorten_text
+from yester.tombstones import Tombstones
+
+_NO_UNDO = "There is no undo: it is not kept for a day, or anywhere else."
+_WORD = re.compile(r'"([^"]+)"|(\S+)')
+_SAMPLES, _TITLE = 8, 100
+_CHUNK = 1 << 23  # bytes of a file that are looked at together
+_DATABASE = b"SQLite format 3\0"
+
+
+class ForgetRequest(DatedRequest, kw_only=True):
+    ids: Annotated[list[fields.Id], about("These items.", max_length=fields.MOST_IDS)] = field(
+        default_factory=list
+    )
+    query: Annotated[
+        fields.Text,
+        about('Items in which all these words stand; a phrase in quotes, "as it is".'),
+    ] = ""
+    session: Annotated[fields.Name, about("A session: its number, its id, or 6 characters.")] = ""
+    project: fields.ProjectName = ""
+    files: Annotated[fields.Names, about("Items about one of these files.")] = field(
+        default_factory=list
+    )
+    agent: fields.AgentName = ""
+    yes: Annotated[bool, about("Do it. Without, it is only shown what would go.")] = False
+
+
+class VerifyRequest(Request, kw_only=True):
+    strings: Annotated[
+        list[Annotated[str, about("A text.", min_length=1, max_length=4_000)]],
+        about("What must be nowhere.", min_length=1, max_length=fields.MOST_IDS),
+    ]
+
+
+class RedactRequest(Request, kw_only=True):
+    yes: Annotated[bool, about("Do it. Without, it is only counted.")] = False
+
+
+class Sample(Struct, kw_only=True):
+    id: int
+    kind: str
+    date: int
+    project: str
+    title: str
+
+
+class Elsewhere(Struct, kw_only=True):
+    """What is not yester's to remove, and the command that would."""
+
+    path: str
+    whose: str
+    command: str
+
+
+class Forgetting(Struct, kw_only=True):
+    done: bool
+    items: Annotated[int, about("All that goes, or is gone.")]
+    kinds: dict[str, int]
+    derived: Annotated[int, about("Of these, what came of the others: cards, summaries, rules.")]
+    sessions: int
+    oldest: int
+    newest: int
+    samples: list[Sample]
+    marked: Annotated[
+        list[int],
+        about("Memories that stay without this evidence; their history says that it is forgotten."),
+    ]
+    backups: Annotated[list[str], about("Copies that are written anew without it.")]
+    dropped: Annotated[dict[str, str], about("Copies that could not be read and are gone; why.")]
+    elsewhere: Annotated[list[Elsewhere], about("What holds it still and is not yester's.")]
+    message: str
+
+
+class Found(Struct, kw_only=True):
+    path: str
+    string: Annotated[int, about("Which of the strings, from 1.")]
+    times: int
+
+
+class Verified(Struct, kw_only=True):
+    absent: bool
+    files: int
+    bytes: int
+    databases: int
+    forms: list[str]
+    found: list[Found]
+    message: str
+
+
+class Redacted(Struct, kw_only=True):
+    done: bool
+    secrets: Annotated[dict[str, int], about("How many there are of each kind; never a value.")]
+    backups: list[str]
+    dropped: dict[str, str]
+    message: str
+
+
+# --- forget --------------------------------------------------------------------------------------
+
+
+class _Chosen(Struct):
+    """What a request means."""
+
+    items: list[Item]
+    sessions: list[Session] = field(default_factory=list)  # whole ones
+    projects: list[str] = field(default_factory=list)  # whole ones, by their keys
+    words: list[str] = field(default_factory=list)
+
+
+def forget_items(
+    memory: Memory, request: ForgetRequest, progress: Progress = lambda *_: None
+) -> Forgetting:
+    """Take something out for good, with all that came of it, also from backups; shows what would
+    go unless `yes`. There is no undo."""
+    finished = False
+    if request.yes:
+        _refuse_programs(memory)
+        finished = finish_wish(memory, progress)
+    try:
+        chosen = _choose_items(memory, request)
+    except (NotFound, UsageError):
+        if not finished:
+            raise
+        chosen = _Chosen([])  # it was this that was begun before
+    store = memory.reading
+    whole = [one.id for one in chosen.sessions]
+    found = store.forget([one.id for one in chosen.items], whole, chosen.projects, dry_run=True)
+    gone = store.get(found.items)
+    elsewhere = _list_elsewhere(memory, gone, found)
+    dropped: dict[str, str] = {}
+    backups = [path.name for path in forgetting.list_copies(memory.home)]
+    if request.yes and (gone or found.sessions or chosen.projects):
+        wish = _make_wish(memory, chosen, found)
+        _bury_items(memory, chosen, found, gone, wish.made)
+        forgetting.save_wish(memory.home, wish)
+        dropped = dict(_fulfil_wish(memory, wish, progress))
+    return _describe_forgetting(memory, request.yes, gone, found, elsewhere, backups, dropped)
+
+
+def finish_wish(memory: Memory, progress: Progress = lambda *_: None) -> bool:
+    """Something was begun and not finished: it is now."""
+    wish = forgetting.load_wish(memory.home)
+    if wish is not None:
+        _fulfil_wish(memory, wish, progress)
+    return wish is not None
+
+
+def _fulfil_wish(memory: Memory, wish: Wish, progress: Progress) -> dict[str, str]:
+    args = (memory.home, memory.store, wish, memory.config, memory.environ, progress)
+    return dict(forgetting.fulfil_wish(*args))
+
+
+def _refuse_programs(memory: Memory) -> None:
+    if memory.origin != "user":
+        raise NotYours("what is forgotten is the user's word; a program can only look")
+
+
+def _choose_items(memory: Memory, request: ForgetRequest) -> _Chosen:
+    store = memory.reading
+    if request.ids:
+        found = store.get(request.ids)
+        known = {item.id for item in found}
+        if missing := [one for one in request.ids if one not in known]:
+            raise missing_items(missing)
+    words = [(phrase or word).casefold() for phrase, word in _WORD.findall(request.query)]
+    session = memory.find_session(request.session) if request.session else None
+    filters = make_filters(memory, request, session=session.key if session else "")
+    narrowed = [
+        name for name in ("projects", "files", "agent", "session", "since", "until")
+        if getattr(filters, name) not in (None, "", ())
+    ]  # fmt: skip
+    if request.ids:
+        if words or narrowed:
+            raise UsageError("items by id and other conditions exclude each other; say one of both")
+        return _Chosen(found)
+    if not words and not narrowed:
+        raise UsageError(
+            "nothing says what is to be forgotten",
+            "name items, a query, a session, a project, a file, a time or an agent",
+        )
+    items = [one for one in forgetting.every_item(store, filters) if _holds_words(one, words)]
+    chosen = _Chosen(items, words=words)
+    if narrowed == ["session"] and session and not words:
+        chosen.sessions = store.sessions(Filters(session=session.key))
+    elif narrowed == ["projects"] and not words:
+        chosen.sessions = store.sessions(filters)
+        chosen.projects = list(filters.projects)
+    elif not items:
+        memory.check_names(filters)
+        raise NotFound("nothing of the kind is stored; `--verify` looks at every byte")
+    return chosen
+
+
+def _holds_words(item: Item, words: Sequence[str]) -> bool:
+    if not words:
+        return True
+    options = item.call.options.values() if item.call else ()
+    parts = (
+        item.title, item.subtitle, item.body, *item.facts, *item.sections.values(), *item.tags,
+        *item.concepts, *item.files, *options,
+    )  # fmt: skip
+    text = "\n".join(parts).casefold()
+    return all(word in text for word in words)
+
+
+def _make_wish(memory: Memory, chosen: _Chosen, found: Forgotten) -> Wish:
+    roots = {one.key: one.root for one in memory.reading.projects()}
+    return Wish(
+        "forget", memory.now, sorted({one.key for one in found.sessions}),
+        [root for key in chosen.projects if (root := roots.get(key))], chosen.words,
+    )  # fmt: skip
+
+
+def _bury_items(
+    memory: Memory, chosen: _Chosen, found: Forgotten, gone: Sequence[Item], now: int
+) -> None:
+    """From now on whoever brings it again brings it in vain."""
+    derived = set(found.derived)
+    made = [item for item in gone if item.id in derived or item.source == DISTILLED]
+    own = {item.id for item in made if item.source == DISTILLED}
+    Tombstones(memory.home).add(
+        now,
+        items=[item for item in gone if item.id not in own],
+        said=made,
+        titles=found.sessions,
+        sessions={one.key for one in chosen.sessions},
+        projects=chosen.projects,
+    )
+
+
+def _describe_forgetting(
+    memory: Memory,
+    done: bool,
+    gone: Sequence[Item],
+    found: Forgotten,
+    elsewhere: list[Elsewhere],
+    backups: list[str],
+    dropped: dict[str, str],
+) -> Forgetting:
+    names = memory.project_names()
+    named = set(found.items) - set(found.derived)
+    samples = [
+        Sample(
+            id=item.id, kind=item.kind, date=item.epoch,
+            project=redact(names.get(item.project, item.project)),
+            title=shorten_text(redact(item.title or item.body), _TITLE),
+        )
+        for item in gone
+        if item.id in named
+    ]  # fmt: skip
+    many = f"{len(gone):,} item{'' if len(gone) == 1 else 's'}"
+    whole = f"{many} of {len(found.sessions):,} session{'' if len(found.sessions) == 1 else 's'}"
+    told = "would go" if not done else "gone, and every backup written anew"
+    return Forgetting(
+        done=done, items=len(gone), kinds=dict(Counter(item.kind for item in gone)),
+        derived=len(found.derived), sessions=len(found.sessions),
+        oldest=min((item.epoch for item in gone), default=0),
+        newest=max((item.epoch for item in gone), default=0),
+        samples=[] if done else samples[:_SAMPLES], marked=list(found.marked), backups=backups,
+        dropped=dropped, elsewhere=elsewhere, message=f"{whole} {told}. {_NO_UNDO}",
+    )  # fmt: skip
+
+
+# --- what is not ours ----------------------------------------------------------------------------
+
+
+def _list_elsewhere(memory: Memory, gone: Sequence[Item], found: Forgotten) -> list[Elsewhere]:
+    return [*_list_transcripts(memory, found), *_list_notes(memory, gone)]
+
+
+def _list_transcripts(memory: Memory, found: Forgotten) -> Iterator[Elsewhere]:
+    """Transcripts that are still there. One that holds other sessions as well is no file to
+    remove; its agent can delete the session."""
+    touched = {one.id for one in found.sessions}
+    users: defaultdict[str, list[Session]] = defaultdict(list)
+    for one in memory.reading.sessions(Filters()):
+        users[one.transcript].append(one)
+    for path in sorted({one.transcript for one in found.sessions if one.transcript}):
+        if not Path(path).is_file():
+            continue
+        own = all(one.id in touched for one in users[path])
+        agent = users[path][0].agent if users[path] else "the agent"
+        plain = own and Path(path).suffix in (".jsonl", ".json", ".md")
+        command = f"rm -- {quote(path)}" if plain else f"delete the session in {agent}"
+        yield Elsewhere(path=path, whose=agent, command=command)
+
+
+def _list_notes(memory: Memory, gone: Sequence[Item]) -> Iterator[Elsewhere]:
+    """Files that the user or an agent keeps, and memories that were written into a repository."""
+    roots = {one.key: one.root for one in memory.reading.projects()}
+    seen: set[str] = set()
+    for item in gone:
+        path, command = "", ""
+        if item.source == sync.SOURCE and item.kind == "memory":
+            inside = Path(roots.get(item.project, ""), INSIDE)
+            path = str(inside / f"{item.ref.rpartition('#')[2]}.json")
+            command = f"rm -- {quote(path)}"
+        elif item.source in CURATED:
+            path = next(iter(item.files), "")
+            command = f"edit {quote(path)}"
+        if path and path not in seen and Path(path).is_file():
+            seen.add(path)
+            yield Elsewhere(path=path, whose="yours", command=command)
+
+
+# --- redact again --------------------------------------------------------------------------------
+
+
+def redact_again(
+    memory: Memory, request: RedactRequest, progress: Progress = lambda *_: None
+) -> Redacted:
+    """Apply today's rules for secrets to everything stored and to backups; counts what it would
+    take out unless `yes`. There is no undo."""
+    if request.yes:
+        _refuse_programs(memory)
+        finish_wish(memory, progress)
+    secrets = forgetting.count_secrets(memory.reading)
+    backups = [path.name for path in forgetting.list_copies(memory.home)]
+    dropped: dict[str, str] = {}
+    if request.yes:
+        wish = Wish("redact", memory.now)
+        forgetting.save_wish(memory.home, wish)
+        dropped = _fulfil_wish(memory, wish, progress)
+    number = sum(secrets.values())
+    many = f"{number:,} secret{'' if number == 1 else 's'}"
+    told = "taken out, and every backup written anew" if request.yes else "would be taken out"
+    return Redacted(
+        done=request.yes, secrets=dict(sorted(secrets.items())), backups=backups, dropped=dropped,
+        message=f"{many} in the store {told}. {_NO_UNDO}",
+    )  # fmt: skip
+
+
+def redact_secret(memory: Memory, value: str, progress: Progress = lambda *_: None) -> Redacted:
+    """Take one value out of everything, and keep it out for ever. It is not kept: a keyed digest
+    knows it again."""
+    _refuse_programs(memory)
+    KnownSecrets(memory.home).add(value)
+    memory.close()  # whoever opens the store knows it from then on
+    _ = memory.store
+    return redact_again(memory, RedactRequest(yes=True), progress)
+
+
+# --- verify --------------------------------------------------------------------------------------
+
+
+def verify_absence(memory: Memory, request: VerifyRequest) -> Verified:
+    """Look for strings in every byte that yester owns, and in every value of its databases; upper
+    and lower case are the same."""
+    forms = {string: [one.lower() for one in _encode_string(string)] for string in request.strings}
+    longest = max(len(one) for some in forms.values() for one in some)
+
+    def holds(data: bytes) -> list[str]:
+        folded = data.lower()
+        return [string for string, some in forms.items() if any(one in folded for one in some)]
+
+    numbers = {string: number for number, string in enumerate(request.strings, 1)}
+    files = forgetting.own_files(memory.home, memory.config, memory.environ)
+    found: list[Found] = []
+    size = databases = 0
+    for path in files:
+        times: Counter[str] = Counter()
+        with suppress(FileNotFoundError):  # others come and go meanwhile
+            for chunk in _read_chunks(path, longest):
+                times.update(holds(chunk))
+            size += path.stat().st_size
+        if _is_database(path):
+            databases += 1
+            times |= _search_database(path, holds)
+        found += [
+            Found(path=str(path), string=numbers[string], times=number)
+            for string, number in times.items()
+        ]
+    where = f"{len(files):,} files, {size:,} bytes, {databases} databases row by row"
+    told = "found in " + ", ".join(sorted({one.path for one in found})) if found else "not found"
+    return Verified(
+        absent=not found, files=len(files), bytes=size, databases=databases,
+        forms=["UTF-8", "JSON, escaped and not", "UTF-16, both orders"], found=found,
+        message=f"{told}; looked at {where}",
+    )  # fmt: skip
+
+
+def _encode_string(string: str) -> set[bytes]:
+    texts = {string, string.lower()}
+    texts |= {
+        json.dumps(one, ensure_ascii=ascii_)[1:-1] for one in set(texts) for ascii_ in (False, True)
+    }
+    encodings = ("utf-8", "utf-16-le", "utf-16-be")
+    return {one.encode(name, "surrogatepass") for one in texts for name in encodings}
+
+
+def _read_chunks(path: Path, overlap: int) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        last = b""
+        while chunk := file.read(_CHUNK):
+            yield last + chunk
+            last = chunk[-overlap:]
+
+
+def _is_database(path: Path) -> bool:
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(len(_DATABASE)) == _DATABASE
+    return False
+
+
+def _search_database(path: Path, holds: Callable[[bytes], Iterable[str]]) -> Counter[str]:
+    try:
+        return search_values(path, lambda data: list(holds(data)))
+    except StoreError:
+        return Counter()  # damaged, or another program's: its bytes were looked at
