@@ -18,6 +18,7 @@ from pathlib import Path
 
 
 def main() -> None:
+    import yester.faces.cli.forget
     import yester.faces.cli.index
     import yester.faces.cli.install
     import yester.faces.cli.services

@@ -49,6 +49,11 @@ Progress = Callable[[str, int, int], None]  # what, how many of it are done, of 
 _STOPPING = 20.0  # seconds a worker may take to finish what it has
 _PAGE, _BATCH = 1_000, 500
 _LARGEST_EVENT = 1 << 28  # bytes
+# Half of something, by processes that were killed.
+_LEFT_BEHIND = (
+    "backups/*.part*", "yester-before-restore-*.part", "run/restore-*", "run/forget-*",
+    ".forgetting.*", ".forgotten.*", ".secrets.*",
+)  # fmt: skip
 _TEXTS = (
     "title", "subtitle", "body", "facts", "sections", "concepts", "tags", "files_read",
     "files_modified", "tool", "type", "actor",
@@ -96,7 +101,8 @@ def fulfil_wish(
         for path in store_files(home):
             progress("the store is written anew", 0, 1)
             scrub_store(path, home)
-        dropped = _rewrite_backups(home, wish, progress)
+        with write_lock(home / "run" / "restore.lock", _STOPPING):
+            dropped = _rewrite_backups(home, wish, progress)
         progress("spool, logs, archives", 0, 1)
         _clean_spool(home, wish, environ)
         _empty_logs(home)
@@ -176,8 +182,9 @@ def list_copies(home: Path) -> list[Path]:
 
 def _rewrite_backups(home: Path, wish: Wish, progress: Progress) -> dict[str, str]:
     """Each backup without what goes; one that cannot be read is dropped, with the reason."""
-    for part in (*home.glob("backups/*.part*"), *home.glob("run/restore-*")):
-        rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink(missing_ok=True)
+    for pattern in _LEFT_BEHIND:
+        for left in home.glob(pattern):
+            rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
     copies, dropped = list_copies(home), dict[str, str]()
     for number, path in enumerate(copies):
         progress("backups", number, len(copies))
@@ -196,8 +203,6 @@ def _rewrite_backups(home: Path, wish: Wish, progress: Progress) -> dict[str, st
 
 
 def _rewrite_backup(home: Path, path: Path, wish: Wish) -> None:
-    for left in home.glob("run/forget-*"):  # by one that was killed
-        rmtree(left, ignore_errors=True)
     with TemporaryDirectory(prefix="forget-", dir=home / "run") as folder:
         trial = Path(folder)
         copy = copy_store(path, trial)
@@ -222,7 +227,9 @@ def _clean_spool(home: Path, wish: Wish, environ: Mapping[str, str]) -> None:
                 if wish.what == "redact":
                     text = data.decode("utf-8", "surrogateescape")
                     if (clean := redact(text)) != text:
-                        replace_file(path, clean.encode("utf-8", "surrogateescape"))
+                        part = folder / "tmp" / path.name  # what stands in `new` is an event
+                        replace_file(part, clean.encode("utf-8", "surrogateescape"))
+                        part.replace(path)
                 elif _is_named(data.decode("utf-8", "replace"), wish):
                     path.unlink()
                     gone.append(path.name)

@@ -249,13 +249,15 @@ def _bury_items(
     derived = set(found.derived)
     made = [item for item in gone if item.id in derived or item.source == DISTILLED]
     own = {item.id for item in made if item.source == DISTILLED}
+    sessions, projects = {one.key for one in chosen.sessions}, chosen.projects
+
+    def is_named(item: Item) -> bool:
+        """Not by its session or project alone; a memory may be brought without either."""
+        whole = item.session in sessions or item.project in projects
+        return item.id not in own and (item.kind == "memory" or not whole)
+
     Tombstones(memory.home).add(
-        now,
-        items=[item for item in gone if item.id not in own],
-        said=made,
-        titles=found.sessions,
-        sessions={one.key for one in chosen.sessions},
-        projects=chosen.projects,
+        now, [item for item in gone if is_named(item)], made, found.sessions, sessions, projects
     )
 
 

@@ -219,7 +219,8 @@ class Ledger(Protocol):
         Known already, so that the row stays as it is: an event, a muted session, feedback of the
         same kind on an item in a session. Replaced: a turn (session, key), an owed start (session),
         a refinement (session, turn), an archived session, how far a transcript was read (path), a
-        spend (id). Added up: skipped records, answers."""
+        spend (id). Added up: skipped records, answers. Passed over: how far a transcript was read
+        of a project that was forgotten."""
 
     def retract(self, kind: type[Row], where: Mapping[str, object]) -> int:
         """Take back rows with these values, inside a transaction; how many there were."""

@@ -74,7 +74,7 @@ def _take_in_spool(app: App, yes: bool) -> None:
 
 
 def _tell_progress(what: str, done: int, of: int) -> None:
-    if of > 1 or not done:
+    if sys.stderr.isatty() and (of > 1 or not done):
         click.echo(f"{what} {done}/{of}" if of > 1 else f"{what} …", err=True)
 
 

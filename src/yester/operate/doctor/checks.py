@@ -31,6 +31,7 @@ from yester.model import ECHO, Join, Paging, Queue, Source
 from yester.operate import backups
 from yester.operate.doctor.finding import Examination, Finding, list_paths, make_finding
 from yester.operate.doctor.trial import time_program
+from yester.operate.forgetting import load_wish
 from yester.project import Projects
 from yester.redact import redact
 from yester.store import engine_version, maintenance_of, store_exists, store_files, store_location
@@ -351,6 +352,8 @@ def look_at_store(case: Examination) -> Iterator[Finding]:
     kept = backups.list_backups(case.home)
     name = "backups.kept" if kept else "backups.none"
     yield make_finding(name, number=len(kept), newest=kept[0].name if kept else "")
+    if wish := load_wish(case.home):
+        yield make_finding("store.forgetting", what=wish.what)
     try:
         store = backups.open_safely(case.home, case.config, case.now)
     except StoreDamaged as error:

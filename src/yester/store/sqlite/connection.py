@@ -220,6 +220,10 @@ class Connection:
         """By name or key; 0: there is none."""
         return self._first_value("SELECT id FROM project WHERE name = ?1 OR key = ?1", name) or 0
 
+    def _is_forgotten(self, project: str) -> bool:
+        """Was this project (a key) forgotten, and nothing of it stored since?"""
+        return self._tombstones.hides_project(project) and not self._project_id(project)
+
     def _get_meta(self, key: str) -> str:
         return self._first_value("SELECT value FROM meta WHERE key = ?", key) or ""
 

@@ -114,8 +114,10 @@ class LedgerRows(Connection):
         table = LEDGER[type(row)]
         values = table.values_of(row)
         if isinstance(row, Source) and self._tombstones:
-            session, title = (str(row.state.get(name, "")) for name in ("session", "title"))
-            if self._tombstones.hides_title(session, title):
+            state = {name: str(row.state.get(name, "")) for name in ("session", "title", "project")}
+            if self._is_forgotten(state["project"]):
+                return 0  # its path and folder name the project; it is read again, in vain
+            if self._tombstones.hides_title(state["session"], state["title"]):
                 values = table.values_of(replace(row, state={**row.state, "title": ""}))
         if isinstance(row, Answered):
             values["ms"] = min(max(row.ms, 0), _LONGEST)

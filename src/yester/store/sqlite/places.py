@@ -61,7 +61,7 @@ class PlaceRows(LedgerRows):
     # --- writing, inside a transaction -------------------------------------------------------
 
     def put_project(self, project: Project) -> int:
-        if self._tombstones.hides_project(project.key) and not self._project_id(project.key):
+        if self._is_forgotten(project.key):
             return 0
         return self._make_project(project)
 

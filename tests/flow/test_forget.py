@@ -1,0 +1,268 @@
+"""What is forgotten is gone from every byte, with all that came of it, and stays gone."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+import yester
+from tests.serving import serving
+from tests.stores import with_store
+from yester.errors import NotYours, UsageError
+from yester.ingest.prepare import content_hash
+from yester.known_secrets import KnownSecrets
+from yester.llm.archive import short_key
+from yester.memory import Memory
+from yester.model import Change, Entry, Item, Memo
+from yester.operations.forget import (
+    ForgetRequest,
+    RedactRequest,
+    VerifyRequest,
+    forget_items,
+    redact_again,
+    redact_secret,
+    verify_absence,
+)
+from yester.text.document import expand_item
+
+pytestmark = pytest.mark.requirement("STO-07")
+
+SECRET = "falconmerger"
+ONE, OTHER = "aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-000000000001"
+
+
+def bytes_of(home) -> bytes:
+    return b"\n".join(path.read_bytes() for path in sorted(home.rglob("*")) if path.is_file())
+
+
+def holds(home, text=SECRET) -> bool:
+    """By our own eyes, in the bytes that are there."""
+    found = bytes_of(home).lower()
+    return any(text.encode(form) in found for form in ("utf-8", "utf-16-le", "utf-16-be"))
+
+
+@pytest.fixture
+def talked(run, transcript, home):
+    """Two sessions, what was distilled of them, a backup, and traces of the first everywhere."""
+    first = transcript(ONE)
+    first.other("ai-title", aiTitle=f"Plan the {SECRET}", sessionId=ONE)
+    first.user(f"From now on always call the deal {SECRET} in the contract folder.")
+    first.assistant(f"The {SECRET} contract is in place; I changed deal.py for it.")
+    first.result(first.call("Write", file_path="/home/sam/code/shop/deal.py", content=SECRET), "ok")
+    first.talk(2, SECRET)
+    transcript(OTHER).talk(2, "plover")
+    for words in (("index",), ("distil", "--backfill"), ("worker", "drain"), ("backup",)):
+        assert run(*words).code == 0
+    archive = home / "archive" / "shop"
+    archive.mkdir(parents=True)
+    (archive / "2026-02-03.md").write_text(
+        f"My own words\n\n## Session {short_key(ONE)} (10:00)\n\n- Bug: {SECRET}\n\n"
+        f"## Session {short_key(OTHER)} (11:00)\n\n- Bug: plover\n"
+    )
+    (home / "spool" / "bad").mkdir(parents=True, exist_ok=True)
+    (home / "spool" / "bad" / "1-1").write_text(json.dumps({"session_id": ONE, "x": SECRET}))
+    (home / "logs" / "worker.log").write_text(f"read /tmp/{SECRET}.jsonl\n")
+    assert holds(home)
+    return first
+
+
+@pytest.mark.requirement("DIS-10", "STO-06")
+def test_a_forgotten_session_is_in_no_byte_and_does_not_come_back(run, home, talked):
+    before = bytes_of(home / "backups")
+    shown = run("forget", "--session", ONE[:8])
+    assert shown.code == 0
+    assert "There is no undo" in shown.out
+    assert f"rm -- {talked.path}" in shown.out
+    assert bytes_of(home / "backups") == before
+    assert run("forget", "--verify", SECRET.upper()).code == 1
+    assert run("forget", "--session", ONE[:8], "--yes").code == 0
+    for step in ((), ("index",), ("distil", "--backfill"), ("restore", "latest"), ("index",)):
+        assert not step or run(*step).code == 0
+        assert not holds(home), step
+    proof = run("forget", "--verify", SECRET, "--json")
+    assert (proof.code, proof.json["absent"], proof.json["databases"]) == (0, True, 3)
+    assert "plover" in run("recall", "plover").out
+    kept = (home / "archive" / "shop" / "2026-02-03.md").read_text()
+    assert "My own words" in kept
+    assert "plover" in kept
+    assert run("doctor", "--json").json["findings"]
+    talked.clock = int(time.time()) + 60
+    talked.user(f"Said anew: {SECRET}")
+    run("index")
+    assert "Said anew" in run("recall", SECRET).out
+
+
+def test_a_backup_from_elsewhere_obeys_as_well(run, home, talked, tmp_path):
+    (backup,) = (home / "backups").iterdir()
+    elsewhere = tmp_path / "copy.db"
+    elsewhere.write_bytes(backup.read_bytes())
+    assert run("forget", "--project", "shop", "--yes").code == 0
+    assert run("restore", str(elsewhere)).code == 0
+    assert not holds(home)
+    assert not holds(home, "plover")
+    assert run("index").code == 0
+    assert not holds(home, "/home/sam/code/shop")
+
+
+def add(memory, **more):
+    defaults = {"kind": "message", "project": "shop", "source": "t", "agent": "codex"}
+    memory.add([defaults | {"session": ONE, "ref": ref, **one} for ref, one in more.items()])
+
+
+def left(memory) -> set[str]:
+    return {hit.ref for hit in memory.recall("", k=50)}
+
+
+@pytest.mark.requirement("DEL-13")
+def test_each_condition_chooses_what_it_names_and_nothing_else(memory):
+    add(
+        memory,
+        words={"text": "The red kite flies at noon", "epoch": 1_000},
+        phrase={"text": "noon is when the kite is red", "epoch": 2_000},
+        file={"text": "About a file", "files_modified": ["src/kite.py"], "epoch": 3_000},
+        agent={"text": "From another agent", "agent": "cursor", "epoch": 4_000},
+        late={"text": "Long after that", "epoch": 9_000},
+    )
+    for condition, gone in (
+        ({"query": '"red kite" noon'}, {"words"}),
+        ({"files": ["kite.py"]}, {"file"}),
+        ({"agent": "cursor"}, {"agent"}),
+        ({"dateStart": "1970-01-01T02:00:00Z"}, {"late"}),
+    ):
+        before = left(memory)
+        shown = memory.forget(**condition)
+        assert (shown.done, shown.items, left(memory)) == (False, 1, before)
+        assert memory.forget(**condition, yes=True).done
+        assert left(memory) == before - gone
+    (last,) = memory.recall("kite")
+    assert memory.forget(ids=[last.id], yes=True).items == 1
+    with pytest.raises(UsageError, match="nothing says what"):
+        memory.forget(yes=True)
+
+
+def test_what_is_brought_again_is_not_stored_unless_it_is_newer(memory):
+    told = {"text": "The tender is due on the ninth of May", "epoch": 1_000}
+    add(memory, one=told)
+    assert memory.forget(query="tender", yes=True).items == 1
+    add(memory, one=told, under_another_name=told)
+    assert not memory.recall("tender")
+    add(memory, anew=told | {"epoch": int(time.time()) + 60})
+    assert len(memory.recall("tender")) == 1
+    kept = memory.remember("The tender is due in May", project="shop")
+    (item,) = memory.store.get([kept])
+    assert memory.forget(ids=[kept], yes=True).items == 1
+    assert memory.store.was_dropped(item.source, item.ref)
+    assert memory.remember("The tender is due in May", project="shop") > kept
+
+
+def test_a_memory_that_stays_loses_the_words_of_what_is_forgotten(memory):
+    add(memory, p={"kind": "prompt", "text": "Forget the rule about bun, we use pnpm again"})
+    store = memory.store
+    item = Item("rule:x:0", "memory", project="name:shop", type="rule", title="Use bun", body="bun")
+    why = f"taken back in session {ONE[:8]}: Forget the rule about bun, we use pnpm again"
+    with store.transaction("memories"):
+        memo = Memo(item, "use-bun", content={"rule": "Use bun"}, since=1, reason=why)
+        change = Change(0, 1, "sam", "retire", why, None, {"reason": why})
+        id_ = store.put_memo(Entry(item, content_hash(item), expand_item(item)), memo, change)
+    found = memory.forget(query="pnpm", yes=True)
+    assert found.marked == [id_]
+    (memo,) = store.memos(ids=[id_])
+    assert memo.reason == f"taken back in session {ONE[:8]} (its words were forgotten)"
+    assert store.changes(id_)[0].after == {"reason": memo.reason}
+    assert not holds(memory.home, "pnpm")
+
+
+def test_an_agent_may_look_and_not_act(memory):
+    add(memory, one={"text": "Something to keep"})
+    with Memory(memory.home, {}, who="claude-code", origin="agent") as agent:
+        assert forget_items(agent, ForgetRequest(query="something")).items == 1
+        for act in (
+            lambda: forget_items(agent, ForgetRequest(query="something", yes=True)),
+            lambda: redact_again(agent, RedactRequest(yes=True)),
+            lambda: redact_secret(agent, "correct horse"),
+        ):
+            with pytest.raises(NotYours):
+                act()
+    assert left(memory) == {"one"}
+
+
+def test_it_is_found_in_every_form_a_file_can_have(memory):
+    found = memory.home / "logs" / "other.log"
+    found.parent.mkdir(exist_ok=True)
+    for form in ("Grüße 4711", json.dumps("Grüße 4711"), "Grüße 4711".encode("utf-16-be")):
+        found.write_bytes(b"x" * 99 + (form.encode() if isinstance(form, str) else form))
+        proof = verify_absence(memory, VerifyRequest(strings=["nowhere", "grüße 4711"]))
+        assert [(one.path, one.string) for one in proof.found] == [(str(found), 2)]
+    found.unlink()
+    assert verify_absence(memory, VerifyRequest(strings=["grüße 4711"])).absent
+
+
+def test_the_viewers_server_forgets_on_the_users_word(home, run, transcript):
+    transcript(ONE).talk(1, SECRET)
+    run("index")
+    with serving(home) as api:
+        sam = api.user()
+        assert api.send("/api/forget", {"session": ONE, "yes": True}).status == 403  # a program's
+        assert api.send("/api/forget", {"session": ONE}).json["items"] == 3
+        assert api.send("/api/forget", {"session": ONE, "yes": True}, token=sam).json["done"]
+        assert api.send("/api/forget/verify", {"strings": [SECRET]}).json["absent"]
+        assert api.get("/api/items")["count"] == 0
+        assert api.failures == []
+
+
+# --- redaction -----------------------------------------------------------------------------------
+
+TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+
+
+@pytest.mark.requirement("OPS-07")
+def test_todays_rules_are_applied_to_what_was_stored_before_and_to_backups(memory, run):
+    item = Item("one", "message", project="name:shop", session=ONE, body=f"export T={TOKEN} done")
+    with memory.store.transaction("items"):  # as a version did that knew no such token
+        memory.store.put([Entry(item, content_hash(item), expand_item(item))])
+    assert run("backup").code == 0
+    assert TOKEN.encode() in bytes_of(memory.home)
+    shown = run("redact", "--again")
+    assert "1 secret in the store would be taken out" in shown.out
+    assert TOKEN not in shown.out
+    assert run("redact", "--again", "--yes").code == 0
+    assert TOKEN.encode() not in bytes_of(memory.home)
+    assert TOKEN[4:].lower().encode() not in bytes_of(memory.home)
+    assert run("recall", "done").out.count("[redacted:")
+
+
+@pytest.mark.requirement("OPS-07")
+def test_a_named_secret_goes_everywhere_and_never_comes_back(home, run):
+    value = 'hunter2"pass'
+    with yester.open(with_store(home)) as memory:
+        add(memory, one={"text": f"Log in with -p{value} please", "title": f"About {value}"})
+        assert run("backup").code == 0
+        found = redact_secret(memory_of(home), value)
+    assert found.secrets == {"named-secret": 2}
+    with yester.open(home) as memory:
+        add(memory, two={"text": f"Again: {json.dumps(value)} and {value}"})
+        assert "hunter2" not in "".join(hit.text for hit in memory.recall("again"))
+    assert not holds(home, "hunter2")
+    assert KnownSecrets(home).find(f"x{value}") == [(1, 1 + len(value), "named-secret")]
+    with pytest.raises(UsageError, match="needs 6"):
+        KnownSecrets(home).add("abc")
+
+
+def memory_of(home):
+    return Memory(home, {}, who="sam", origin="user")
+
+
+def test_privacy_says_what_is_stored_and_what_would_leave(home, run, transcript):
+    transcript(ONE).talk(1, "plover")
+    run("index")
+    told = run("privacy", "--json").json
+    assert [(one["project"], one["items"]) for one in told["projects"]] == [("shop", 3)]
+    assert told["leaves"] == []
+    (home / "config.toml").write_text(
+        '[llm]\nprovider = "openai"\nurl = "http://sam:pw@127.0.0.1:9/v1"\n'
+    )
+    lines = run("privacy").out
+    assert "127.0.0.1 (this machine)" in lines
+    assert "pw@" not in lines
