@@ -22,6 +22,7 @@ from msgspec import json as codec
 
 from yester.errors import ConfigError, UsageError
 from yester.files import replace_file
+from yester.redact import use_named_secrets
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +35,14 @@ _NAME = "named-secret"
 
 def secrets_file(home: Path) -> Path:
     return home / "secrets"
+
+
+def keep_out_secrets(home: Path) -> bool:
+    """From now on `redact` knows those of this home, in all of this process; are there any?"""
+    if not secrets_file(home).exists():
+        return False
+    use_named_secrets(str(home.absolute()), KnownSecrets(home).find)
+    return True
 
 
 class _Named(Struct, frozen=True):

@@ -222,7 +222,9 @@ def test_who_had_the_former_store_open_does_not_write_into_it(run, home, transcr
     with yester.open(home) as memory:
         memory.add([{"ref": "before", "text": "the last word before the restore"}])
         assert run("restore", "latest").code == 0
-        with pytest.raises(StoreReplaced, match="holds a restored backup now; open it anew"):
+        with pytest.raises(
+            StoreReplaced, match="a backup was restored, or something was forgotten; open it anew"
+        ):
             memory.add([{"ref": "lost", "text": "this would have been lost"}])
     with yester.open(home) as memory:
         assert memory.recall("last word before the restore") == []

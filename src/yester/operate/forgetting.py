@@ -28,10 +28,9 @@ from yester.config import Config
 from yester.errors import StoreBusy, YesterError
 from yester.files import read_bytes, replace_file
 from yester.ingest.prepare import prepare_item
-from yester.known_secrets import secrets_file
 from yester.llm.archive import edit_archives, short_key
-from yester.model import ANYTHING, Filters, Item, Paging, replace
 from yester.operate.backups import list_backups
+from yester.operate.purge import every_item, purge_store
 from yester.redact import change_texts, find_named, find_secrets, redact, strip_private
 from yester.store import (
     copy_store,
@@ -47,7 +46,6 @@ from yester.tombstones import Tombstones
 
 Progress = Callable[[str, int, int], None]  # what, how many of it are done, of how many
 _STOPPING = 20.0  # seconds a worker may take to finish what it has
-_PAGE, _BATCH = 1_000, 500
 _LARGEST_EVENT = 1 << 28  # bytes
 # Half of something, by processes that were killed.
 _LEFT_BEHIND = (
@@ -135,41 +133,6 @@ def _change_store(store: Store, wish: Wish, tombstones: Tombstones) -> None:
     else:
         with store.transaction("items"):
             rewrite_texts(store, redact, prepare_item, apply=True)
-
-
-def purge_store(store: Store, tombstones: Tombstones) -> int:
-    """Take out whatever the tombstones hide; how many items that were."""
-    if not tombstones:
-        return 0
-    sessions = [one.id for one in store.sessions(Filters()) if tombstones.hides_session(one)]
-    projects = [one.key for one in store.projects() if tombstones.hides_project(one.key)]
-    hidden = [item.id for item in every_item(store) if tombstones.hides(item)]
-    number = 0
-    for start in range(0, len(hidden), _BATCH):
-        with store.transaction("items"):
-            number += len(store.forget(hidden[start : start + _BATCH]).items)
-    if sessions or projects:
-        with store.transaction("items"):
-            known = {one.id for one in store.sessions(Filters())}
-            store.forget((), [id_ for id_ in sessions if id_ in known], projects)
-    return number
-
-
-def obey_wishes(home: Path, store: Store) -> None:
-    """A store from elsewhere, or from before, without what this home has forgotten, and without
-    secrets that were named since."""
-    purge_store(store, Tombstones(home))
-    if secrets_file(home).exists():
-        with store.transaction("items"):
-            rewrite_texts(store, redact, prepare_item, apply=True)
-
-
-def every_item(store: Store, filters: Filters = ANYTHING) -> Iterator[Item]:
-    """All there is, whatever its status; a page at a time."""
-    page = Paging(_PAGE, oldest_first=True, statuses=())
-    while found := store.select(filters, page):
-        yield from found
-        page = replace(page, behind=(found[-1].epoch, found[-1].id))
 
 
 # --- backups -------------------------------------------------------------------------------------

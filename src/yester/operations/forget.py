@@ -24,6 +24,7 @@ from yester.memory import Memory, missing_items
 from yester.model import CURATED, DISTILLED, Filters, Forgotten, Item, Session
 from yester.operate import forgetting
 from yester.operate.forgetting import Progress, Wish
+from yester.operate.purge import every_item
 from yester.operations import fields
 from yester.operations.fields import about
 from yester.operations.request import DatedRequest, Request, make_filters
@@ -209,7 +210,7 @@ def _choose_items(memory: Memory, request: ForgetRequest) -> _Chosen:
             "nothing says what is to be forgotten",
             "name items, a query, a session, a project, a file, a time or an agent",
         )
-    items = [one for one in forgetting.every_item(store, filters) if _holds_words(one, words)]
+    items = [one for one in every_item(store, filters) if _holds_words(one, words)]
     chosen = _Chosen(items, words=words)
     if narrowed == ["session"] and session and not words:
         chosen.sessions = store.sessions(Filters(session=session.key))

@@ -35,24 +35,16 @@ def open_store(
     called once when an existing store is about to be changed. `steps`: other migrations than those
     of this yester.
     """
+    from yester.known_secrets import keep_out_secrets
     from yester.store.sqlite.maintenance import PATIENCE
     from yester.store.sqlite.store import SqliteStore
 
     wait = PATIENCE if patience is None else patience
-    _use_named_secrets(_sqlite_folder(target))
+    keep_out_secrets(_sqlite_folder(target))
     return SqliteStore.open_folder(
         _sqlite_folder(target), now=now, patience=wait, before_migration=before_migration,
         steps=steps,
     )  # fmt: skip
-
-
-def _use_named_secrets(folder: Path) -> None:
-    """Whatever is stored, or read from a store, is without what the user has named."""
-    from yester.known_secrets import KnownSecrets, secrets_file
-    from yester.redact import use_named_secrets
-
-    if secrets_file(folder).exists():
-        use_named_secrets(str(folder.absolute()), KnownSecrets(folder).find)
 
 
 def store_exists(target: Target) -> bool:

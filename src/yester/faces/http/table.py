@@ -273,7 +273,8 @@ _ABOUT = _group(
 
 _FORGETTING = _group(
     "Forgetting",
-    _row("POST /api/forget", forget.forget_items, '{"query": "project falcon", "yes": false}'),
+    _row("POST /api/forget", forget.forget_items, '{"query": "project falcon", "yes": false}',
+         conflict="say which: ids alone, or a query, session, project, files, agent, dates"),
     _row("POST /api/forget/verify", forget.verify_absence, '{"strings": ["project falcon"]}'),
     _row("POST /api/redact", forget.redact_again, '{"yes": false}'),
     _row("GET /api/privacy", privacy.show_privacy),

@@ -213,9 +213,12 @@ class ForgetRows(MemoryRows):
         return next(iter(self.sessions(Filters(session_id=id_))), None)
 
     def _count_restore(self) -> None:
-        """Whoever remembers something of the rows, or works with them, opens the store anew."""
+        """Whoever remembers something of the rows, or works with them, opens the store anew; we
+        know nothing any more."""
         self._restores += 1
         self._set_meta("restores", str(self._restores))
+        self._index.forget_batch()  # terms that nobody has are about to go
+        self._forget_rows()
 
     # --- texts changed everywhere ----------------------------------------------------------------
 
