@@ -82,18 +82,18 @@ class Tombstones:
         if not self._marks:
             return False
         when = max(item.epoch, item.updated)
-        if any(when <= self._made(mark) for mark in self._marks_around(item)):
+        if any(when <= self._time_of(mark) for mark in self._marks_around(item)):
             return True
         said = self._mark_text(item)
         # A note has the time of its file, which is another one as soon as anything else changes.
-        return said is not None and (0 if item.kind == "note" else when) <= self._made(said)
+        return said is not None and (0 if item.kind == "note" else when) <= self._time_of(said)
 
     def hides_session(self, session: Session) -> bool:
         marks = (
             self._make_mark("session", session.key),
             self._make_mark("project", session.project),
         )
-        return bool(self._marks) and any(session.ended <= self._made(mark) for mark in marks)
+        return bool(self._marks) and any(session.ended <= self._time_of(mark) for mark in marks)
 
     def hides_project(self, key: str) -> bool:
         return bool(self._marks) and self._make_mark("project", key) in self._marks
@@ -120,7 +120,7 @@ class Tombstones:
             return None
         return self._digest(("text", item.session or item.project, text))
 
-    def _made(self, mark: bytes) -> int:
+    def _time_of(self, mark: bytes) -> int:
         return self._marks.get(mark, -1)
 
     @lru_cache(4096)  # noqa: B019 -- one of these lives as long as its store

@@ -170,7 +170,7 @@ def test_a_memory_that_stays_loses_the_words_of_what_is_forgotten(memory):
     assert found.marked == [id_]
     (memo,) = store.memos(ids=[id_])
     assert memo.reason == f"taken back in session {ONE[:8]} (its words were forgotten)"
-    assert store.changes(id_)[0].after == {"reason": memo.reason}
+    assert store.entries(Change, {"item": id_})[0].after == {"reason": memo.reason}
     assert not holds(memory.home, "pnpm")
 
 
