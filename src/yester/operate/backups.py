@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from yester.errors import NotFound, StoreError, UsageError
-from yester.operate.purge import obey_wishes
 from yester.store import copy_store, maintenance_of, open_store, replace_store, scrub_store
 from yester.store.lock import write_lock
 
@@ -81,6 +80,8 @@ def checked_copy(home: Path, name: str, now: int) -> Iterator[tuple[Path, Path]]
     before `put_in_place`. One at a time: StoreBusy where another process is at it."""
     from shutil import rmtree
     from tempfile import TemporaryDirectory
+
+    from yester.operate.purge import obey_wishes
 
     backup, run = _find_backup(home, name), _make_run_folder(home)
     with write_lock(run / "restore.lock", 0.0):

@@ -35,12 +35,14 @@ def open_store(
     called once when an existing store is about to be changed. `steps`: other migrations than those
     of this yester.
     """
-    from yester.known_secrets import keep_out_secrets
     from yester.store.sqlite.maintenance import PATIENCE
     from yester.store.sqlite.store import SqliteStore
 
     wait = PATIENCE if patience is None else patience
-    keep_out_secrets(_sqlite_folder(target))
+    if (_sqlite_folder(target) / "secrets").exists():  # looked at first: loading them takes a while
+        from yester.known_secrets import keep_out_secrets
+
+        keep_out_secrets(_sqlite_folder(target))
     return SqliteStore.open_folder(
         _sqlite_folder(target), now=now, patience=wait, before_migration=before_migration,
         steps=steps,

@@ -18,7 +18,6 @@ import msgspec
 
 from yester.errors import StoreBusy
 from yester.model import DISTILLED, Entry, Filters, Forgotten, Item, Session
-from yester.redact import change_texts
 from yester.store.lock import write_lock
 from yester.store.sqlite import rows
 from yester.store.sqlite.maintenance import PATIENCE, explain_errors, lock_file, open_reader
@@ -256,6 +255,8 @@ class ForgetRows(MemoryRows):
         change: Callable[[str], str],
         apply: bool,
     ) -> int:
+        from yester.redact import change_texts  # which whoever only opens a store does not need
+
         number = 0
         cursor = self._db.execute(f"SELECT * FROM {table}")
         columns = (
