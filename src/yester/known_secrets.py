@@ -8,11 +8,11 @@ come from a sum that rolls over the text, so that a megabyte takes some hundredt
 
 from __future__ import annotations
 
-import hmac
 import json
 import os
 from collections.abc import Iterator
 from functools import lru_cache
+from hashlib import pbkdf2_hmac
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 SHORTEST = 6  # characters; what is shorter stands in words and numbers everywhere
 _BASE = 0x9E3779B97F4A7C15  # odd, so that it can be divided by
 _WRAP = 1 << 64
+_ROUNDS = 2_000  # a millisecond: little for one look in 65,536, much for who wants to guess
 _NAME = "named-secret"
 
 
@@ -122,7 +123,7 @@ def _make_named(key: bytes, raw: bytes) -> _Named:
 
 
 def _digest(key: bytes, raw: bytes) -> str:
-    return hmac.digest(key, raw, "sha256").hex()
+    return pbkdf2_hmac("sha256", raw, key, _ROUNDS).hex()
 
 
 def _roll_gates(raw: bytes, length: int) -> np.ndarray[Any, Any]:

@@ -425,6 +425,7 @@ class Forgotten(Struct, frozen=True):
         int, ...
     ] = ()  # memories that stay, with words of the others cut from their history
     sessions: tuple[Session, ...] = ()  # something of each was taken out
+    freed: tuple[int, ...] = ()  # what one of the items stood in the place of; it is still put away
 
 
 class PutCounts(Struct, frozen=True):

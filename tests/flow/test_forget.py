@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 
 import pytest
@@ -11,11 +12,11 @@ import yester
 from tests.serving import serving
 from tests.stores import with_store
 from yester.errors import NotYours, UsageError
-from yester.ingest.prepare import content_hash
+from yester.ingest.prepare import content_hash, prepare_item
 from yester.known_secrets import KnownSecrets
 from yester.llm.archive import short_key
 from yester.memory import Memory
-from yester.model import Change, Entry, Item, Memo
+from yester.model import Change, Entry, Item, Memo, replace
 from yester.operations.forget import (
     ForgetRequest,
     RedactRequest,
@@ -174,6 +175,18 @@ def test_a_memory_that_stays_loses_the_words_of_what_is_forgotten(memory):
     assert not holds(memory.home, "pnpm")
 
 
+def test_what_it_had_taken_the_place_of_holds_again(memory):
+    add(memory, old={"text": "Carts live in Redis"}, new={"text": "We dropped Redis for Postgres"})
+    store = memory.store
+    (old,), (new,) = store.find_by_ref("old"), store.find_by_ref("new")
+    with store.transaction("items"):
+        changed = replace(old, status="superseded"), replace(new, supersedes=old.id)
+        store.put([prepare_item(one) for one in changed])
+    assert left(memory) == {"new"}
+    memory.forget(query="postgres", yes=True)
+    assert left(memory) == {"old"}
+
+
 def test_an_agent_may_look_and_not_act(memory):
     add(memory, one={"text": "Something to keep"})
     with Memory(memory.home, {}, who="claude-code", origin="agent") as agent:
@@ -234,16 +247,19 @@ def test_todays_rules_are_applied_to_what_was_stored_before_and_to_backups(memor
 
 
 @pytest.mark.requirement("OPS-07")
-def test_a_named_secret_goes_everywhere_and_never_comes_back(home, run):
+def test_a_named_secret_goes_everywhere_and_never_comes_back(home, run, tmp_path):
     value = 'hunter2"pass'
     with yester.open(with_store(home)) as memory:
         add(memory, one={"text": f"Log in with -p{value} please", "title": f"About {value}"})
         assert run("backup").code == 0
+        (backup,) = (home / "backups").iterdir()
+        elsewhere = str(shutil.copy(backup, tmp_path / "copy.db"))
         found = redact_secret(memory_of(home), value)
     assert found.secrets == {"named-secret": 2}
     with yester.open(home) as memory:
         add(memory, two={"text": f"Again: {json.dumps(value)} and {value}"})
         assert "hunter2" not in "".join(hit.text for hit in memory.recall("again"))
+    assert run("restore", elsewhere).code == 0
     assert not holds(home, "hunter2")
     assert KnownSecrets(home).find(f"x{value}") == [(1, 1 + len(value), "named-secret")]
     with pytest.raises(UsageError, match="needs 6"):

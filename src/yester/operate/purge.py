@@ -27,7 +27,10 @@ def purge_store(store: Store, tombstones: Tombstones) -> int:
     number = 0
     for start in range(0, len(hidden), _BATCH):
         with store.transaction("items"):
-            number += len(store.forget(hidden[start : start + _BATCH]).items)
+            gone = store.forget(hidden[start : start + _BATCH])
+            again = [replace(item, status="active") for item in store.get(gone.freed)]
+            store.put([prepare_item(item) for item in again])
+            number += len(gone.items)
     if sessions or projects:
         with store.transaction("items"):
             known = {one.id for one in store.sessions(Filters())}

@@ -36,6 +36,7 @@ _TEXTS: Sequence[tuple[str, Sequence[str], Sequence[str]]] = (
     ("injection", ("reason",), ()),
     ("refined", ("reason",), ()),
     ("source", (), ("state",)),
+    ("project_join_row", ("before",), ()),
 )
 _PAGE = 500
 _POLL = 0.05  # seconds
@@ -57,8 +58,9 @@ class ForgetRows(MemoryRows):
         touched = {*sessions, *self._sessions_of(gone)}
         found = [one for id_ in sorted(touched) if (one := self._session_row(id_)) is not None]
         quoting = self._find_quoting([one.key for one in found]) - set(gone)
+        freed = self._find_freed(gone)
         result = Forgotten(
-            tuple(gone), tuple(sorted(derived)), tuple(sorted(quoting)), tuple(found)
+            tuple(gone), tuple(sorted(derived)), tuple(sorted(quoting)), tuple(found), freed
         )
         if dry_run:
             return result
@@ -127,6 +129,16 @@ class ForgetRows(MemoryRows):
             )  # fmt: skip
         return found
 
+    def _find_freed(self, gone: Sequence[int]) -> tuple[int, ...]:
+        """What stood back for one of these; a memory is the user's to bring back."""
+        ids = str(list(gone))
+        found = self._db.execute(
+            "SELECT DISTINCT o.id FROM item i JOIN item o ON o.id = i.supersedes"
+            f" WHERE i.supersedes <> 0 AND i.id {_IDS} AND o.status = 'superseded'"
+            f" AND o.kind <> 'memory' AND NOT o.id {_IDS}", (ids, ids),
+        )  # fmt: skip
+        return tuple(id_ for (id_,) in found)
+
     def _emptied_sessions(self, touched: Collection[int]) -> list[int]:
         return [
             id_
@@ -151,8 +163,9 @@ class ForgetRows(MemoryRows):
             (f"DELETE FROM archived WHERE session {_IDS}", sessions),
             (f"DELETE FROM refined WHERE session {_IDS}", sessions),
             # Read again from its beginning, without what was forgotten; a title is in the way.
-            ("DELETE FROM source WHERE path IN"
-             f" (SELECT transcript FROM session WHERE id {_IDS})", sessions),
+            ("DELETE FROM source AS t WHERE EXISTS (SELECT 1 FROM session s"
+             f" WHERE (s.transcript = t.path OR s.key = t.state ->> 'session') AND s.id {_IDS})",
+             sessions),
             (f"UPDATE session SET title = '' WHERE id {_IDS}", sessions),
             # Memories that were let go before: their names are words of what they said.
             ("DELETE FROM memory_gone AS g WHERE EXISTS (SELECT 1 FROM item s WHERE"
@@ -172,7 +185,8 @@ class ForgetRows(MemoryRows):
             for id_, act, item, epoch, who, what, why, before, after in lines:
                 short = why.partition(mark)[0] + said
                 before, after = (
-                    text.replace(rows.json_text(why)[1:-1], short) for text in (before, after)
+                    text.replace(rows.json_text(why), rows.json_text(short))
+                    for text in (before, after)
                 )
                 self._replace_row(
                     "memory_change", (id_, act, item, epoch, who, what, short, before, after)
@@ -258,14 +272,10 @@ class ForgetRows(MemoryRows):
         from yester.redact import change_texts  # which whoever only opens a store does not need
 
         number = 0
-        cursor = self._db.execute(f"SELECT * FROM {table}")
-        columns = (
-            [name for name, _ in cursor.get_description()]
-            if self._first_row(f"SELECT 1 FROM {table}")
-            else []
-        )
-        keys = self._key_columns(table)
-        for row in list(cursor):
+        described = list(self._db.execute(f"PRAGMA table_info({table})"))
+        columns = [row[1] for row in described]
+        keys = [row[1] for row in described if row[5]]
+        for row in list(self._db.execute(f"SELECT * FROM {table}")):
             values = dict(zip(columns, row, strict=True))
             new = {name: change(values[name]) for name in plain}
             for name in encoded:
@@ -286,24 +296,17 @@ class ForgetRows(MemoryRows):
                 )
         return number
 
-    def _key_columns(self, table: str) -> list[str]:
-        found = self._db.execute(f"PRAGMA table_info({table})")
-        return [row[1] for row in found if row[5]]
-
     def _rewrite_files(self, change: Callable[[str], str], apply: bool) -> int:
-        number = 0
-        for item, raw in list(
-            self._db.execute("SELECT item, file FROM memory WHERE file NOT NULL")
-        ):
+        """The files memories were read from, which are kept as bytes."""
+        changed = []
+        held = "SELECT item, file FROM memory WHERE file NOT NULL"
+        for item, raw in list(self._db.execute(held)):
             text = bytes(raw).decode("utf-8", "surrogateescape")
-            new = change(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
-            if new != text:
-                number += 1
-                if apply:
-                    self._db.execute(
-                        "UPDATE memory SET file = ? WHERE item = ?", (new.encode(), item)
-                    )
-        return number
+            if (new := change(text)) != text:
+                changed.append((new.encode("utf-8", "surrogateescape"), item))
+        if apply:
+            self._db.executemany("UPDATE memory SET file = ? WHERE item = ?", changed)
+        return len(changed)
 
 
 def _quote_mark(key: str) -> str:
