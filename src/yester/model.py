@@ -96,6 +96,16 @@ class Item(Struct, frozen=True):
     def files(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.files_modified + self.files_read))
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Everything it says or names, text by text."""
+        options = self.call.options if self.call else {}
+        return (
+            self.title, self.subtitle, self.body, *self.facts, *self.sections.values(), *self.tags,
+            *self.concepts, *self.files, self.tool, self.type, self.actor,
+            *(f"{name}: {value}" for name, value in options.items()),
+        )  # fmt: skip
+
     def call_field(self, *names: str) -> str | None:
         """What a tool was given under the first of these names that it was given."""
         if self.call is None:

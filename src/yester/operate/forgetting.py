@@ -31,7 +31,7 @@ from yester.ingest.prepare import prepare_item
 from yester.llm.archive import edit_archives, short_key
 from yester.operate.backups import list_backups
 from yester.operate.purge import every_item, purge_store
-from yester.redact import change_texts, find_named, find_secrets, redact, strip_private
+from yester.redact import find_named, find_secrets, redact, strip_private
 from yester.store import (
     copy_store,
     maintenance_of,
@@ -51,10 +51,6 @@ _LARGEST_EVENT = 1 << 28  # bytes
 _LEFT_BEHIND = (
     "backups/*.part*", "yester-before-restore-*.part", "run/restore-*", "run/forget-*",
     ".forgetting.*", ".forgotten.*", ".secrets.*",
-)  # fmt: skip
-_TEXTS = (
-    "title", "subtitle", "body", "facts", "sections", "concepts", "tags", "files_read",
-    "files_modified", "tool", "type", "actor",
 )  # fmt: skip
 
 
@@ -245,8 +241,8 @@ def count_secrets(store: Store) -> Counter[str]:
         return text
 
     for item in every_item(store):
-        change_texts([getattr(item, name) for name in _TEXTS], look)
-        change_texts(item.call.options if item.call else {}, look)
+        for text in item.texts:
+            look(text)
     rewrite_texts(store, look, None, apply=False)
     return +found
 

@@ -226,12 +226,7 @@ def _choose_items(memory: Memory, request: ForgetRequest) -> _Chosen:
 def _holds_words(item: Item, words: Sequence[str]) -> bool:
     if not words:
         return True
-    options = item.call.options.values() if item.call else ()
-    parts = (
-        item.title, item.subtitle, item.body, *item.facts, *item.sections.values(), *item.tags,
-        *item.concepts, *item.files, *options,
-    )  # fmt: skip
-    text = "\n".join(parts).casefold()
+    text = "\n".join(item.texts).casefold()
     return all(word in text for word in words)
 
 

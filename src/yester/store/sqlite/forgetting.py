@@ -243,8 +243,9 @@ class ForgetRows(MemoryRows):
         found: Counter[str] = Counter()
         for page in self._item_pages() if prepare else ():
             assert prepare
-            new = [(item, prepare(item)) for item in page]
-            changed = [one for item, one in new if one.item != item]
+            # Looked at first: preparing takes five times as long.
+            held = [item for item in page if any(change(text) != text for text in item.texts)]
+            changed = [prepare(item) for item in held]
             found["item"] += len(changed)
             if apply and changed:
                 self.put(changed, lifted=True)
