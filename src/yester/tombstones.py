@@ -115,7 +115,7 @@ class Tombstones:
 
     def _mark_text(self, item: Item) -> bytes | None:
         text = text_of_item(item)
-        if len(text) < _SHORTEST:
+        if len(text) < _SHORTEST and item.kind != "note":
             return None
         return self._digest(("text", item.session or item.project, text))
 

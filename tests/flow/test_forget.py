@@ -20,12 +20,11 @@ from yester.model import Change, Entry, Item, Memo, replace
 from yester.operations.forget import (
     ForgetRequest,
     RedactRequest,
-    VerifyRequest,
     forget_items,
     redact_again,
     redact_secret,
-    verify_absence,
 )
+from yester.operations.verify import VerifyRequest, verify_absence
 from yester.text.document import expand_item
 
 pytestmark = pytest.mark.requirement("STO-07")
@@ -185,6 +184,21 @@ def test_what_it_had_taken_the_place_of_holds_again(memory):
     assert left(memory) == {"new"}
     memory.forget(query="postgres", yes=True)
     assert left(memory) == {"old"}
+
+
+def test_a_forgotten_note_leaves_its_name_nowhere_and_the_file_is_named(memory, run, tmp_path):
+    notes = tmp_path / "shop" / "CLAUDE.md"
+    notes.parent.mkdir()
+    notes.write_text("# Deals\n\n- The falconmerger closes in May\n\n- Plovers land at noon\n")
+    assert run("import", "notes", str(notes)).code == 0
+    found = memory.forget(query=SECRET, yes=True)
+    assert [(one.path, one.command) for one in found.elsewhere] == [(str(notes), f"edit {notes}")]
+    notes.write_text(
+        notes.read_text() + "\n- Kites fly at dawn\n"
+    )  # it still stands there
+    assert run("import", "notes", str(notes)).code == 0
+    assert not holds(memory.home)
+    assert "Kites" in run("recall", "kites dawn").out
 
 
 def test_an_agent_may_look_and_not_act(memory):

@@ -139,10 +139,11 @@ def _put_notes(
     gone = [replace(item, status="retired") for item in before if item.ref not in refs]
     entries = [prepare_item(item) for item in (*now, *gone)]
     with store.transaction("items"):
-        if project:
-            store.put_project(project)
+        forgotten = project is not None and not store.put_project(project)
         put = store.put(entries)
-        store.append([replace(source, state={_NOTES: refs})])
+        if not forgotten:  # a ref has words of its note: what is not stored has none
+            kept = [ref for ref in refs if store.find_by_ref(ref)]
+            store.append([replace(source, state={_NOTES: kept})])
     return put, len(gone)
 
 

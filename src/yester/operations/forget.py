@@ -1,24 +1,22 @@
-"""What the user wants gone for good, and whether it is: forget, redact again, verify.
+"""What the user wants gone for good: forget, and redact again.
 
 Nothing of this is a model's to do: there is no MCP tool for it, and a program may look, not act.
 """
 
 from __future__ import annotations
 
-import json
+import glob
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
 from msgspec import Struct, field
 
-from yester.errors import NotFound, NotYours, StoreError, UsageError
+from yester.errors import NotFound, NotYours, UsageError
 from yester.known_secrets import KnownSecrets
-from yester.memories import sync
 from yester.memories.files import INSIDE
 from yester.memory import Memory, missing_items
 from yester.model import CURATED, DISTILLED, Filters, Forgotten, Item, Session
@@ -29,15 +27,12 @@ from yester.operations import fields
 from yester.operations.fields import about
 from yester.operations.request import DatedRequest, Request, make_filters
 from yester.redact import redact
-from yester.store import search_values
 from yester.text.sentences import shorten_text
 from yester.tombstones import Tombstones
 
 _NO_UNDO = "There is no undo: it is not kept for a day, or anywhere else."
 _WORD = re.compile(r'"([^"]+)"|(\S+)')
 _SAMPLES, _TITLE = 8, 100
-_CHUNK = 1 << 23  # bytes of a file that are looked at together
-_DATABASE = b"SQLite format 3\0"
 
 
 class ForgetRequest(DatedRequest, kw_only=True):
@@ -55,13 +50,6 @@ class ForgetRequest(DatedRequest, kw_only=True):
     )
     agent: fields.AgentName = ""
     yes: Annotated[bool, about("Do it. Without, it is only shown what would go.")] = False
-
-
-class VerifyRequest(Request, kw_only=True):
-    strings: Annotated[
-        list[Annotated[str, about("A text.", min_length=1, max_length=4_000)]],
-        about("What must be nowhere.", min_length=1, max_length=fields.MOST_IDS),
-    ]
 
 
 class RedactRequest(Request, kw_only=True):
@@ -100,22 +88,6 @@ class Forgetting(Struct, kw_only=True):
     backups: Annotated[list[str], about("Copies that are written anew without it.")]
     dropped: Annotated[dict[str, str], about("Copies that could not be read and are gone; why.")]
     elsewhere: Annotated[list[Elsewhere], about("What holds it still and is not yester's.")]
-    message: str
-
-
-class Found(Struct, kw_only=True):
-    path: str
-    string: Annotated[int, about("Which of the strings, from 1.")]
-    times: int
-
-
-class Verified(Struct, kw_only=True):
-    absent: bool
-    files: int
-    bytes: int
-    databases: int
-    forms: list[str]
-    found: list[Found]
     message: str
 
 
@@ -316,20 +288,16 @@ def _list_transcripts(memory: Memory, found: Forgotten) -> Iterator[Elsewhere]:
 
 def _list_notes(memory: Memory, gone: Sequence[Item]) -> Iterator[Elsewhere]:
     """Files that the user or an agent keeps, and memories that were written into a repository."""
+    noted = {item.ref.partition("#")[0] for item in gone if item.source in CURATED}
+    for path in sorted(noted):
+        if Path(path).is_file():
+            yield Elsewhere(path=path, whose="yours", command=f"edit {quote(path)}")
     roots = {one.key: one.root for one in memory.reading.projects()}
-    seen: set[str] = set()
-    for item in gone:
-        path, command = "", ""
-        if item.source == sync.SOURCE and item.kind == "memory":
-            inside = Path(roots.get(item.project, ""), INSIDE)
-            path = str(inside / f"{item.ref.rpartition('#')[2]}.json")
-            command = f"rm -- {quote(path)}"
-        elif item.source in CURATED:
-            path = next(iter(item.files), "")
-            command = f"edit {quote(path)}"
-        if path and path not in seen and Path(path).is_file():
-            seen.add(path)
-            yield Elsewhere(path=path, whose="yours", command=command)
+    for memo in memory.reading.memos(ids=[item.id for item in gone if item.kind == "memory"]):
+        if root := roots.get(memo.item.project):
+            for file in Path(root, INSIDE).glob(f"*/{glob.escape(memo.slug)}.json"):
+                command = f"rm -- {quote(str(file))}"
+                yield Elsewhere(path=str(file), whose="yours", command=command)
 
 
 # --- redact again --------------------------------------------------------------------------------
@@ -367,72 +335,3 @@ def redact_secret(memory: Memory, value: str, progress: Progress = lambda *_: No
     memory.close()  # whoever opens the store knows it from then on
     _ = memory.store
     return redact_again(memory, RedactRequest(yes=True), progress)
-
-
-# --- verify --------------------------------------------------------------------------------------
-
-
-def verify_absence(memory: Memory, request: VerifyRequest) -> Verified:
-    """Look for strings in every byte that yester owns, and in every value of its databases; upper
-    and lower case are the same."""
-    forms = {string: [one.lower() for one in _encode_string(string)] for string in request.strings}
-    longest = max(len(one) for some in forms.values() for one in some)
-
-    def holds(data: bytes) -> list[str]:
-        folded = data.lower()
-        return [string for string, some in forms.items() if any(one in folded for one in some)]
-
-    numbers = {string: number for number, string in enumerate(request.strings, 1)}
-    files = forgetting.own_files(memory.home, memory.config, memory.environ)
-    found: list[Found] = []
-    size = databases = 0
-    for path in files:
-        times: Counter[str] = Counter()
-        with suppress(FileNotFoundError):  # others come and go meanwhile
-            for chunk in _read_chunks(path, longest):
-                times.update(holds(chunk))
-            size += path.stat().st_size
-        if _is_database(path):
-            databases += 1
-            times |= _search_database(path, holds)
-        found += [
-            Found(path=str(path), string=numbers[string], times=number)
-            for string, number in times.items()
-        ]
-    where = f"{len(files):,} files, {size:,} bytes, {databases} databases row by row"
-    told = "found in " + ", ".join(sorted({one.path for one in found})) if found else "not found"
-    return Verified(
-        absent=not found, files=len(files), bytes=size, databases=databases,
-        forms=["UTF-8", "JSON, escaped and not", "UTF-16, both orders"], found=found,
-        message=f"{told}; looked at {where}",
-    )  # fmt: skip
-
-
-def _encode_string(string: str) -> set[bytes]:
-    texts = {string, string.lower()}
-    texts |= {
-        json.dumps(one, ensure_ascii=ascii_)[1:-1] for one in set(texts) for ascii_ in (False, True)
-    }
-    encodings = ("utf-8", "utf-16-le", "utf-16-be")
-    return {one.encode(name, "surrogatepass") for one in texts for name in encodings}
-
-
-def _read_chunks(path: Path, overlap: int) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        last = b""
-        while chunk := file.read(_CHUNK):
-            yield last + chunk
-            last = chunk[-overlap:]
-
-
-def _is_database(path: Path) -> bool:
-    with suppress(OSError), path.open("rb") as file:
-        return file.read(len(_DATABASE)) == _DATABASE
-    return False
-
-
-def _search_database(path: Path, holds: Callable[[bytes], Iterable[str]]) -> Counter[str]:
-    try:
-        return search_values(path, lambda data: list(holds(data)))
-    except StoreError:
-        return Counter()  # damaged, or another program's: its bytes were looked at

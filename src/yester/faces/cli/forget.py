@@ -16,12 +16,13 @@ from yester.faces.cli.services import drain_spool, end_process
 from yester.operations import forget
 from yester.operations.privacy import Privacy, show_privacy
 from yester.operations.request import NoRequest, make_request
+from yester.operations.verify import VerifyRequest, verify_absence
 
 _HOW = "Nothing was done. Do it with: --yes"
 _SHOWN = 20  # paths
 
 
-@command("forget")
+@command("forget", fenced=True)
 def forget_command(
     app: App,
     names: tuple[str, ...],
@@ -109,8 +110,8 @@ def _dropped_lines(dropped: dict[str, str]) -> Iterator[str]:
 
 def _verify_absence(app: App, strings: tuple[str, ...]) -> Output:
     given = list(strings) or [line for line in sys.stdin.read().splitlines() if line]
-    request = make_request(forget.VerifyRequest, {}, {"strings": given})
-    found = forget.verify_absence(app.memory, request)
+    request = make_request(VerifyRequest, {}, {"strings": given})
+    found = verify_absence(app.memory, request)
     lines = [found.message, f"  as {', '.join(found.forms)}; upper and lower case alike"]
     lines += [f"  {one.path}: text {one.string}, {one.times} times" for one in found.found]
     return Output(found, lines, code=int(not found.absent))

@@ -166,6 +166,8 @@ class ForgetRows(MemoryRows):
             ("DELETE FROM source AS t WHERE EXISTS (SELECT 1 FROM session s"
              f" WHERE (s.transcript = t.path OR s.key = t.state ->> 'session') AND s.id {_IDS})",
              sessions),
+            ("DELETE FROM source AS t WHERE EXISTS (SELECT 1 FROM json_each(t.state, '$.notes') n"
+             f" JOIN item i ON i.ref = n.value WHERE i.id {_IDS})", ids),
             (f"UPDATE session SET title = '' WHERE id {_IDS}", sessions),
             # Memories that were let go before: their names are words of what they said.
             ("DELETE FROM memory_gone AS g WHERE EXISTS (SELECT 1 FROM item s WHERE"
