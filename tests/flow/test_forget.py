@@ -47,7 +47,7 @@ def holds(home, text=SECRET) -> bool:
 def talked(run, transcript, home):
     """Two sessions, what was distilled of them, a backup, and traces of the first everywhere."""
     first = transcript(ONE)
-    first.other("ai-title", aiTitle=f"Plan the {SECRET}", sessionId=ONE)
+    first.other("custom-title", customTitle=f"Plan the {SECRET}")
     first.user(f"From now on always call the deal {SECRET} in the contract folder.")
     first.assistant(f"The {SECRET} contract is in place; I changed deal.py for it.")
     first.result(first.call("Write", file_path="/home/sam/code/shop/deal.py", content=SECRET), "ok")
@@ -193,9 +193,7 @@ def test_a_forgotten_note_leaves_its_name_nowhere_and_the_file_is_named(memory, 
     assert run("import", "notes", str(notes)).code == 0
     found = memory.forget(query=SECRET, yes=True)
     assert [(one.path, one.command) for one in found.elsewhere] == [(str(notes), f"edit {notes}")]
-    notes.write_text(
-        notes.read_text() + "\n- Kites fly at dawn\n"
-    )  # it still stands there
+    notes.write_text(notes.read_text() + "\n- Kites fly at dawn\n")  # it still stands there
     assert run("import", "notes", str(notes)).code == 0
     assert not holds(memory.home)
     assert "Kites" in run("recall", "kites dawn").out
@@ -213,6 +211,20 @@ def test_an_agent_may_look_and_not_act(memory):
             with pytest.raises(NotYours):
                 act()
     assert left(memory) == {"one"}
+
+
+def test_words_go_from_titles_and_from_what_a_memory_once_said(memory, run, transcript):
+    titled = transcript(ONE)
+    titled.other("custom-title", customTitle=f"Plan the {SECRET}")
+    titled.talk(1, "plover")
+    assert run("index").code == 0
+    id_ = memory.remember(f"The {SECRET} is in May", type="note", project="shop")
+    memory.memories.edit(id_, {"title": "The deal", "content": {"text": "The deal is in May"}})
+    assert memory.forget(query=SECRET, yes=True).items == 0
+    assert not holds(memory.home)
+    assert "deal" in memory.get([id_])[0].text
+    assert run("index").code == 0
+    assert not holds(memory.home)
 
 
 def test_it_is_found_in_every_form_a_file_can_have(memory):

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
@@ -126,9 +127,26 @@ def _no_worker(home: Path) -> Iterator[None]:
 def _change_store(store: Store, wish: Wish, tombstones: Tombstones) -> None:
     if wish.what == "forget":
         purge_store(store, tombstones)
+        if wish.words:
+            with store.transaction("items"):
+                blank = partial(_blank_text, wish.words)
+                rewrite_texts(store, blank, None, apply=True, only_quotes=True)
     else:
         with store.transaction("items"):
             rewrite_texts(store, redact, prepare_item, apply=True)
+
+
+def _blank_text(words: Sequence[str], text: str) -> str:
+    folded = text.casefold()
+    return "(forgotten)" if all(word in folded for word in words) else text
+
+
+def count_quotes(store: Store, words: Sequence[str]) -> int:
+    """In how many lines of histories and ledgers all these words stand."""
+    if not words:
+        return 0
+    blank = partial(_blank_text, words)
+    return rewrite_texts(store, blank, None, apply=False, only_quotes=True).total()
 
 
 # --- backups -------------------------------------------------------------------------------------

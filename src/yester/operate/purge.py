@@ -21,7 +21,11 @@ def purge_store(store: Store, tombstones: Tombstones) -> int:
     """Take out whatever the tombstones hide; how many items that were."""
     if not tombstones:
         return 0
-    sessions = [one.id for one in store.sessions(Filters()) if tombstones.hides_session(one)]
+    sessions = [
+        one.id
+        for one in store.sessions(Filters())
+        if tombstones.hides_session(one) or tombstones.hides_title(one.key, one.title)
+    ]
     projects = [one.key for one in store.projects() if tombstones.hides_project(one.key)]
     hidden = [item.id for item in every_item(store) if tombstones.hides(item)]
     number = 0

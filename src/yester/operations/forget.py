@@ -108,7 +108,8 @@ class _Chosen(Struct):
     items: list[Item]
     sessions: list[Session] = field(default_factory=list)  # whole ones
     projects: list[str] = field(default_factory=list)  # whole ones, by their keys
-    words: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)  # wherever they stand
+    titled: list[Session] = field(default_factory=list)  # only their titles go
 
 
 def forget_items(
@@ -127,13 +128,13 @@ def forget_items(
             raise
         chosen = _Chosen([])  # it was this that was begun before
     store = memory.reading
-    whole = [one.id for one in chosen.sessions]
+    whole = [one.id for one in (*chosen.sessions, *chosen.titled)]
     found = store.forget([one.id for one in chosen.items], whole, chosen.projects, dry_run=True)
     gone = store.get(found.items)
     elsewhere = _list_elsewhere(memory, gone, found)
     dropped: dict[str, str] = {}
     backups = [path.name for path in forgetting.list_copies(memory.home)]
-    if request.yes and (gone or found.sessions or chosen.projects):
+    if request.yes and (gone or found.sessions or chosen.projects or chosen.words):
         wish = _make_wish(memory, chosen, found)
         _bury_items(memory, chosen, found, gone, wish.made)
         forgetting.save_wish(memory.home, wish)
@@ -182,24 +183,24 @@ def _choose_items(memory: Memory, request: ForgetRequest) -> _Chosen:
             "nothing says what is to be forgotten",
             "name items, a query, a session, a project, a file, a time or an agent",
         )
-    items = [one for one in every_item(store, filters) if _holds_words(one, words)]
-    chosen = _Chosen(items, words=words)
+    items = [one for one in every_item(store, filters) if _are_in(words, "\n".join(one.texts))]
+    chosen = _Chosen(items, words=[] if narrowed else words)
+    if words and not request.files:
+        chosen.titled = [one for one in store.sessions(filters) if _are_in(words, one.title)]
     if narrowed == ["session"] and session and not words:
         chosen.sessions = store.sessions(Filters(session=session.key))
     elif narrowed == ["projects"] and not words:
         chosen.sessions = store.sessions(filters)
         chosen.projects = list(filters.projects)
-    elif not items:
+    elif not (items or chosen.titled or forgetting.count_quotes(store, chosen.words)):
         memory.check_names(filters)
         raise NotFound("nothing of the kind is stored; `--verify` looks at every byte")
     return chosen
 
 
-def _holds_words(item: Item, words: Sequence[str]) -> bool:
-    if not words:
-        return True
-    text = "\n".join(item.texts).casefold()
-    return all(word in text for word in words)
+def _are_in(words: Sequence[str], text: str) -> bool:
+    folded = text.casefold() if words else ""
+    return all(word in folded for word in words)
 
 
 def _make_wish(memory: Memory, chosen: _Chosen, found: Forgotten) -> Wish:

@@ -31,7 +31,7 @@ class VerifyRequest(Request, kw_only=True):
     ]
 
 
-class Found(Struct, kw_only=True):
+class Occurrence(Struct, kw_only=True):
     path: str
     string: Annotated[int, about("Which of the strings, from 1.")]
     times: int
@@ -43,7 +43,7 @@ class Verified(Struct, kw_only=True):
     bytes: int
     databases: int
     forms: list[str]
-    found: list[Found]
+    found: list[Occurrence]
     message: str
 
 
@@ -59,7 +59,7 @@ def verify_absence(memory: Memory, request: VerifyRequest) -> Verified:
 
     numbers = {string: number for number, string in enumerate(request.strings, 1)}
     files = own_files(memory.home, memory.config, memory.environ)
-    found: list[Found] = []
+    found: list[Occurrence] = []
     size = databases = 0
     for path in files:
         times: Counter[str] = Counter()
@@ -72,7 +72,7 @@ def verify_absence(memory: Memory, request: VerifyRequest) -> Verified:
             with suppress(StoreError):  # damaged, or another program's: its bytes were looked at
                 times |= search_values(path, holds)
         found += [
-            Found(path=str(path), string=numbers[string], times=number)
+            Occurrence(path=str(path), string=numbers[string], times=number)
             for string, number in times.items()
         ]
     where = f"{len(files):,} files, {size:,} bytes, {databases} databases row by row"

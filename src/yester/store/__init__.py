@@ -113,14 +113,18 @@ def replace_store(home: Path, copy: Path, aside: Path) -> Path | None:
 
 
 def rewrite_texts(
-    store: Store, change: Callable[[str], str], prepare: Callable[[Item], Entry] | None, apply: bool
+    store: Store,
+    change: Callable[[str], str],
+    prepare: Callable[[Item], Entry] | None,
+    apply: bool,
+    only_quotes: bool = False,
 ) -> Counter[str]:
     """Every text that is stored, changed; how many rows of which table are, or would be. Without
-    `prepare`, items are left out."""
+    `prepare`, items are left out; only quotes: what histories and ledgers give of what was said."""
     from yester.store.sqlite.store import SqliteStore
 
     assert isinstance(store, SqliteStore)
-    return store.rewrite_texts(change, prepare, apply)
+    return store.rewrite_texts(change, prepare, apply, only_quotes)
 
 
 def scrub_store(path: Path, home: Path) -> None:

@@ -62,8 +62,8 @@ class Items(Protocol):
         """Take items out with all that came of them and all that is known of them: what was
         distilled from them (its sessions wait to be distilled anew of what is left), rules that
         were read in them, lines of ledgers and histories that quote them, how far their transcripts
-        were read. These sessions and projects (keys), and sessions that have nothing left, go as
-        well. Whoever has the store open must open it anew."""
+        were read, titles of their sessions and of these. Those sessions, and these projects (keys),
+        of which nothing is left go as well. Whoever has the store open must open it anew."""
 
     def get(self, ids: Sequence[int]) -> list[Item]:
         """The items with these ids, in this order; unknown ids are left out."""

@@ -27,14 +27,19 @@ _IDS = "IN (SELECT value FROM json_each(?))"
 _QUOTED = "its words were forgotten"
 # Rows of a session, whose column is called so.
 _OF_SESSION = ("event", "turn", "injection", "refined", "archived", "owed_start", "undistilled")
-# Texts that stand in no item: column by column, those with a name of their own as JSON.
-_TEXTS: Sequence[tuple[str, Sequence[str], Sequence[str]]] = (
-    ("session", ("title", "cwd", "branch"), ()),
-    ("memory", ("slug", "path", "reason"), ("content",)),
+# Texts that stand in no item, by table: columns, and columns that are JSON. First what somebody
+# said, as it is quoted in histories and ledgers; then also what things are called.
+_QUOTES: Sequence[tuple[str, Sequence[str], Sequence[str]]] = (
+    ("memory", ("reason",), ()),
     ("memory_change", ("why",), ("before", "after")),
     ("memory_gone", ("slug", "why"), ()),
     ("injection", ("reason",), ()),
     ("refined", ("reason",), ()),
+)
+_TEXTS = (
+    *_QUOTES,
+    ("session", ("title", "cwd", "branch"), ()),
+    ("memory", ("slug", "path"), ("content",)),
     ("source", (), ("state",)),
     ("project_join_row", ("before",), ()),
 )
@@ -70,10 +75,10 @@ class ForgetRows(MemoryRows):
         self._cut_quotes([one.key for one in found])
         again = self._sessions_behind(derived) | touched
         self.remove(gone)
-        dead = {*sessions, *self._emptied_sessions(touched)}
+        dead = self._emptied_sessions(touched)
         self._drop_sessions(dead)
         self._drop_projects(projects)
-        self.queue_sessions(dict.fromkeys(again - dead, 0))
+        self.queue_sessions(dict.fromkeys(again - set(dead), 0))
         self._count_restore()
         return result
 
@@ -238,7 +243,11 @@ class ForgetRows(MemoryRows):
     # --- texts changed everywhere ----------------------------------------------------------------
 
     def rewrite_texts(
-        self, change: Callable[[str], str], prepare: Callable[[Item], Entry] | None, apply: bool
+        self,
+        change: Callable[[str], str],
+        prepare: Callable[[Item], Entry] | None,
+        apply: bool,
+        only_quotes: bool = False,
     ) -> Counter[str]:
         """Every text that is stored, changed: items by preparing them anew, the rest column by
         column. How many rows of which table are, or would be, different. Inside a transaction."""
@@ -251,9 +260,11 @@ class ForgetRows(MemoryRows):
             found["item"] += len(changed)
             if apply and changed:
                 self.put(changed, lifted=True)
-        for table, plain, encoded in _TEXTS:
+        for table, plain, encoded in _QUOTES if only_quotes else _TEXTS:
             found[table] += self._rewrite_table(table, plain, encoded, change, apply)
         found["memory"] += self._rewrite_files(change, apply)
+        if only_quotes:
+            found["memory"] += self._rename_memories(change, apply)
         if apply:
             self._count_restore()
         return +found
@@ -298,6 +309,21 @@ class ForgetRows(MemoryRows):
                     (*new.values(), *(values[name] for name in keys)),
                 )
         return number
+
+    def _rename_memories(self, change: Callable[[str], str], apply: bool) -> int:
+        """Memories called by words that they do not say any more."""
+        held = "SELECT m.item, m.slug FROM memory m JOIN item i ON i.id = m.item"
+        named = [
+            (item, slug, f"memory-{item}")
+            for item, slug in list(self._db.execute(held))
+            if change(slug.replace("-", " ")) != slug.replace("-", " ")
+        ]
+        for item, slug, new in named if apply else ():
+            self._db.execute("UPDATE memory SET slug = ? WHERE item = ?", (new, item))
+            self._db.execute(
+                "UPDATE item SET ref = replace(ref, ?, ?) WHERE id = ?", (slug, new, item)
+            )
+        return len(named)
 
     def _rewrite_files(self, change: Callable[[str], str], apply: bool) -> int:
         """The files memories were read from, which are kept as bytes."""
