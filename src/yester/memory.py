@@ -413,13 +413,24 @@ class Memory:
         finally:
             shared.worker_turn.release()
 
-    def judge_staleness(self, root: str) -> Callable[[Sequence[Work]], Mapping[int, Staleness]]:
-        """What says which items are about files that have changed since, in a project's folder."""
-        from yester.recall.staleness import GitFacts, judge_staleness
+    @property
+    def git_facts(self) -> GitFacts:
+        """What was read of the histories of work trees."""
+        from yester.recall.staleness import GitFacts
 
         if self._git_facts is None:
             self._git_facts = GitFacts()
-        facts = self._git_facts.gather_facts
+        return self._git_facts
+
+    def former_names(self, root: str, file: str) -> list[str]:
+        """What git says a file of a project's folder was called before."""
+        return self.git_facts.former_names(root, file, time.monotonic() + _GIT_PATIENCE)
+
+    def judge_staleness(self, root: str) -> Callable[[Sequence[Work]], Mapping[int, Staleness]]:
+        """What says which items are about files that have changed since, in a project's folder."""
+        from yester.recall.staleness import judge_staleness
+
+        facts = self.git_facts.gather_facts
 
         def fates(works: Sequence[Work]) -> Mapping[int, Staleness]:
             if not root:

@@ -91,6 +91,9 @@ class Item(Struct, frozen=True):
     discovery_tokens: int = 0
     alias: str = ""  # the ref a hook gave the same thing; not kept
     id: int = 0  # given by the store
+    # (before, after) of the places that an edit has changed, in whole lines, where the client tells
+    # that besides; not kept
+    changes: tuple[tuple[str, str], ...] = ()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -415,6 +418,16 @@ class Document(Struct, frozen=True):
     lengths: tuple[tuple[int, int], ...]  # (field number, number of terms)
 
 
+class EditedLines(Struct, frozen=True):
+    """The lines of one place that an edit has changed, as they are compared (`text/edits.py`)."""
+
+    path: str
+    lines: tuple[str, ...]  # in the order in which they stand there now
+    added: bytes = b""  # for each of them 1, where the edit has put it there; empty: all
+    removed: tuple[str, ...] = ()
+    blind: int = 0  # 1: what was there before is not known; 2: and this is all of the file now
+
+
 class Entry(Struct, frozen=True):
     """An item ready to be stored: hash and terms are worked out outside the lock."""
 
@@ -424,6 +437,7 @@ class Entry(Struct, frozen=True):
     # What a distilled item was made of: (number of the fact, item it was taken from), -1 for what
     # is no fact. None: what is known of it stays.
     evidence: tuple[tuple[int, int], ...] | None = None
+    edits: tuple[EditedLines, ...] = ()
 
 
 class Forgotten(Struct, frozen=True):
@@ -479,6 +493,20 @@ class Candidate(NamedTuple):
         if not (self.session and self.prompt_number) or self.kind == "memory":
             return None
         return None if self.type == "session" else (self.session, self.prompt_number)
+
+
+class LineEdit(NamedTuple):
+    """A place that an edit has changed. A line is a number, the same for the same words within one
+    store and in no other."""
+
+    item: int
+    turn: TurnKey
+    epoch: int
+    path: str
+    lines: Sequence[int]
+    added: bytes
+    removed: Sequence[int]
+    blind: int
 
 
 class Word(Struct, frozen=True):
@@ -574,6 +602,8 @@ class Probe(Struct, frozen=True):
     project: str = ""  # where it is asked, by name or key
     own: bool = False  # what that project has is found besides what all have: none pushes it out
     worked: Sequence[str] = ()  # files of the session so far: which turns have edited them?
+    written: Sequence[str] = ()  # paths from the project's root: which lines were put into them?
+    lines: Sequence[str] = ()  # as they are compared: which numbers do they have?
 
 
 class ProbeResult(Struct, frozen=True):
@@ -593,6 +623,8 @@ class ProbeResult(Struct, frozen=True):
     # turn → how many of the files of the session so far it has edited, and the last item of it that
     # did, which is among the candidates
     edited: Mapping[TurnKey, tuple[int, int]]
+    written: Sequence[LineEdit] = ()  # edits of the files asked for, the oldest first
+    lines: Sequence[int] = ()
 
 
 class Neighbours(Struct, frozen=True):

@@ -402,15 +402,15 @@ def test_what_became_the_output_of_a_tool_no_longer_waits(store):
 
 @pytest.mark.requirement("REC-04")
 def test_another_model_queues_everything_and_the_old_vectors_serve_until_replaced(store):
-    assert store.wanted_model() == ""
+    assert store.unembedded(1, model=MODEL) is None
     with store.transaction("items"):
         assert store.use_model(MODEL) == 0
     filled(store, {"a": units(1), "b": units(2), "c": units(3)})
     with store.transaction("items"):
         assert store.use_model(MODEL) == 0  # nothing is queued again
-        assert store.wanted_model() == MODEL
+        assert store.unembedded(1, model=MODEL) == []
         assert store.use_model(OTHER) == 3
-    assert store.wanted_model() == OTHER
+    assert store.unembedded(1, model=MODEL) is None
     assert set(nearest(store)) == {"a", "b", "c"}
     embed(store, {"c": units(4)}, OTHER)
     assert set(nearest(store)) == {"a", "b"}

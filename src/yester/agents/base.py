@@ -416,6 +416,7 @@ class Result(NamedTuple):
     failed: bool = False
     status: Any = None
     changed: tuple[str, ...] = ()  # files
+    changes: tuple[tuple[str, str], ...] = ()  # as `Item.changes`
 
     @property
     def text(self) -> str:
@@ -437,6 +438,7 @@ class Result(NamedTuple):
             call=replace(call, result=place, status=status),
             tags=("error",) if self.failed or status else (),
             files_modified=tuple(dict.fromkeys(item.files_modified + self.changed)),
+            changes=self.changes,
         )
 
 

@@ -13,13 +13,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import Raw
+
 from yester.agents.base import Conversation, Reading, Result, State, strip_client_text, treat_text
 from yester.agents.descriptors import CLAUDE_CODE
 from yester.agents.sources import Transcript, make_reader
 from yester.agents.values import (
+    decode_json,
     dict_at,
+    dicts_at,
     digest,
     join_fields,
+    list_at,
     list_blocks,
     load_object,
     nested_text,
@@ -56,9 +61,11 @@ class ClaudeCode(Transcript):
         "sourceToolUseID", "origin", "planContent", "operation", "content", "customTitle",
         "attachment", "entrypoint",
     )  # fmt: skip
+    packed = ("toolUseResult",)
 
     def __init__(self, reading: Reading) -> None:
         super().__init__(reading)
+        self._told: Any = None  # of a result, besides what the model is told
         if own := _name_actor(reading.path):
             self.state.actor = self.actor = own
 
@@ -112,6 +119,7 @@ class ClaudeCode(Transcript):
             if block.get("type") == "text":
                 texts.append(text_at(block, "text"))
             elif block.get("type") == "tool_result":
+                self._told = line.get("toolUseResult")
                 yield from self.read_block("", block)
             else:
                 self.reading.skip(f"{block.get('type') or 'unknown'} block")
@@ -195,7 +203,8 @@ class ClaudeCode(Transcript):
             self.state.tasks = (*self.state.tasks, task)[-200:]
         told = _EXIT.match(text) if result.failed else None
         status = int(told[1]) if told else None
-        yield from super().add_result(key, Result(text, result.failed, status))
+        changes = tuple(_read_changes(self._told)) if call and call.item.files_modified else ()
+        yield from super().add_result(key, Result(text, result.failed, status, changes=changes))
 
 
 def read_user_text(talk: Conversation, ref: str, text: str) -> Iterator[Item]:
@@ -234,6 +243,17 @@ def _name_actor(path: Path) -> str:
     kind = text_at(load_object(path.with_suffix(".meta.json"), SMALL), "agentType")
     number = path.stem.removeprefix("agent-")
     return f"{kind}:{number}" if kind else number
+
+
+def _read_changes(told: Any) -> Iterator[tuple[str, str]]:
+    """What the client tells of a change besides what the model is told: hunks, or a new file."""
+    told = decode_json(told) if isinstance(told, Raw) else told
+    if text_at(told, "type") == "create":
+        yield "", text_at(told, "content")
+    for hunk in dicts_at(told, "structuredPatch"):
+        lines = [one for one in list_at(hunk, "lines") if isinstance(one, str)]
+        before = "\n".join(one[1:] for one in lines if one[:1] in (" ", "-"))
+        yield before, "\n".join(one[1:] for one in lines if one[:1] in (" ", "+"))
 
 
 def _is_typed(line: Line) -> bool:

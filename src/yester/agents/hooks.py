@@ -185,7 +185,8 @@ def _make_records(
         response = payload.get("tool_response", payload.get("tool_result"))
         text = text_at(payload, "error") if event.failed else result_text(event.tool, response)
         result = {"type": "tool_result", "tool_use_id": key, "content": text}
-        yield user | {"message": {"content": [result | {"is_error": event.failed}]}}
+        message = {"content": [result | {"is_error": event.failed}]}
+        yield user | {"message": message, "toolUseResult": response}
     elif event.what in ("stop", "agent end"):
         yield assistant | {"message": {"content": text_at(payload, "last_assistant_message")}}
     elif event.what == "compaction":

@@ -39,22 +39,29 @@ Record = tuple[int, int, int, dict[str, Any] | BadLine]
 
 
 @cache
-def _record_decoder(fields: tuple[str, ...]) -> msgspec.json.Decoder[dict[str, Any]]:
-    """Unpacks these fields of a line, of any type, and passes over the others."""
+def _record_decoder(
+    fields: tuple[str, ...], packed: tuple[str, ...]
+) -> msgspec.json.Decoder[dict[str, Any]]:
+    """Unpacks these fields of a line, of any type, and passes over the others; leaves `packed`."""
     if not fields:
         return msgspec.json.Decoder(dict[str, Any])
-    return msgspec.json.Decoder(TypedDict("Fields", dict.fromkeys(fields, Any), total=False))  # type: ignore[operator]
+    types = dict.fromkeys(fields, Any) | dict.fromkeys(packed, msgspec.Raw)
+    return msgspec.json.Decoder(TypedDict("Fields", types, total=False))  # type: ignore[operator]
 
 
 def read_records(
-    path: Path, offset: int, line: int, fields: tuple[str, ...] = ()
+    path: Path,
+    offset: int,
+    line: int,
+    fields: tuple[str, ...] = (),
+    packed: tuple[str, ...] = (),
 ) -> Iterator[Record]:
-    """The records from `offset` on, with these fields or all.
+    """The records from `offset` on, with these fields or all; those that are `packed` as JSON.
 
     Glued records are taken apart with the standard library. An unfinished last line is left for the
     next run. A file without line ends raises OSError.
     """
-    decode = _record_decoder(fields).decode
+    decode = _record_decoder(fields, packed).decode
     with open_file(path) as file:
         file.seek(offset)
         for raw, length in _read_lines(file, path):
@@ -136,6 +143,7 @@ class Transcript(Conversation, ABC):
 
     state_type: ClassVar[type[State]] = State
     fields: ClassVar[tuple[str, ...]] = ()  # of a record that are looked at; none named: all
+    packed: ClassVar[tuple[str, ...]] = ()  # those that are unpacked only where they are needed
 
     def __init__(self, reading: Reading, state: State | None = None) -> None:
         if isinstance(reading.state, Mapping) and reading.state.get("answered"):
@@ -170,7 +178,7 @@ class Transcript(Conversation, ABC):
     def read_source(self) -> Iterator[Record]:
         """The records from the place to read on from."""
         reading = self.reading
-        return read_records(reading.path, reading.offset, reading.line, self.fields)
+        return read_records(reading.path, reading.offset, reading.line, self.fields, self.packed)
 
     def read_items(self) -> Iterator[Item]:
         end = self.reading.offset

@@ -12,19 +12,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from yester.agents.values import decode_json, text_at
 from yester.ingest.prepare import SHELLS
 from yester.model import Item
 from yester.tables import load_pattern, load_rows
+from yester.text.edits import PATCH, find_edits
 
 CHECKS = frozenset({"test", "lint", "build"})
 
 # --- a use of a tool -----------------------------------------------------------------------------
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
-_OLD_TEXT = ("old_string", "oldString", "old_str")
-_NEW_TEXT = ("new_string", "newString", "new_str")
-_PATCH = ("patchText", "patch", "input")
 _PATCH_LINE = re.compile(r"^([+-])(?!\+\+ |-- )(.*)", re.M)
 
 
@@ -118,7 +115,7 @@ def _count_changes(item: Item) -> str:
     """` +3 −1`, the lines that an edit added and took away; "" where it does not tell."""
     if item.call is None or item.call.cut:
         return ""
-    if patch := item.call_field(*_PATCH):
+    if patch := item.call_field(*PATCH):
         signs = [sign for sign, _ in _PATCH_LINE.findall(patch)]
         added, removed = signs.count("+"), signs.count("-")
     else:
@@ -129,18 +126,7 @@ def _count_changes(item: Item) -> str:
 
 def replaced_texts(item: Item) -> list[tuple[str, str]]:
     """(before, after) of each place that an edit changed; none where it does not tell."""
-    old, new = item.call_field(*_OLD_TEXT), item.call_field(*_NEW_TEXT)
-    if old is not None or new is not None:
-        return [(old or "", new or "")]
-    if patch := item.call_field(*_PATCH):
-        lines = _PATCH_LINE.findall(patch)
-        old, new = ("\n".join(text for sign, text in lines if sign == one) for one in "-+")
-        return [(old, new)]
-    edits = decode_json(item.call_field("edits") or "")
-    if not isinstance(edits, list):
-        return []
-    pairs = [(text_at(edit, *_OLD_TEXT), text_at(edit, *_NEW_TEXT)) for edit in edits]
-    return [pair for pair in pairs if any(pair)]
+    return [(one.before, one.after) for one in find_edits(item) if not one.blind]
 
 
 def _count_lines(old: str, new: str) -> tuple[int, int]:

@@ -7,7 +7,7 @@ work afterwards is looked up here, whenever it is told.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,7 +20,7 @@ from yester.context.lines import (
     one_line,
     stale_text,
 )
-from yester.model import DISTILLED, Filters, Hit, Item, Paging, replace
+from yester.model import DISTILLED, Filters, Hit, Item, Paging, Probe, TurnKey, replace
 from yester.store.contract import Store
 from yester.text.terms import text_terms
 
@@ -78,6 +78,27 @@ def find_card(store: Store, hit: Hit) -> Item | None:
     cards = [item for item in cards if item.type == "turn"] or cards
     found = next((item for item in cards if item.prompt_number == hit.prompt_number), None)
     return read_status(store, found) if found is not None else None
+
+
+def find_turns(store: Store, turns: Collection[TurnKey]) -> dict[TurnKey, Item]:
+    """The cards of turns, as later sessions have left them; of one without a card its prompt."""
+    numbers = store.around(Probe(), (), (), (), turns).cards
+    cards = {card.id: card for card in store.get(list(numbers.values()))}
+    if cards:
+        projects = tuple({card.project for card in cards.values()})
+        since = min(card.epoch for card in cards.values())
+        later = read_cards(store, Filters(projects=projects, since=since))
+        cards |= {card.id: card for card in later if card.id in cards}
+    found = {turn: cards[id_] for turn, id_ in numbers.items()}
+    for session in {session for session, _ in turns if session}:
+        missing = {number for one, number in turns if one == session} - {
+            number for one, number in found if one == session
+        }
+        asked = Filters(session_id=session, kinds=("prompt",))
+        for prompt in store.select(asked, Paging(_TURNS)) if missing else ():
+            if prompt.prompt_number in missing:
+                found[session, prompt.prompt_number] = prompt
+    return found
 
 
 def holds(card: Item) -> bool:

@@ -42,6 +42,7 @@ from yester.model import (
     replace,
 )  # fmt: skip
 from yester.operations import fields
+from yester.operations.authorship import LineHistory, LinesRequest, explain_lines
 from yester.operations.context import ContextRequest, build_context
 from yester.operations.forget import ForgetRequest, Forgetting, forget_items
 from yester.operations.memories import find_place
@@ -184,6 +185,12 @@ class OpenMemory(Memory):
         return find_neighbours(
             self, anchor, before, after, filters, query, scope == "all", now=present
         )
+
+    def why(self, file: str, project: str = "") -> LineHistory:
+        """Which turns wrote the lines of a file (`FILE`, `FILE:LINE`, `FILE:FIRST-LAST`), what they
+        replaced, what had failed there, and why. The path is absolute, or from the root of
+        `project`."""
+        return explain_lines(self, LinesRequest(file=file, project=project))
 
     def recent(
         self, limit: int = 3, project: str | None = None, rows: int = 12

@@ -21,12 +21,13 @@ from hashlib import blake2b
 from typing import Any
 
 from yester.fence import strip_fenced
-from yester.model import ECHO, Entry, Event, Injection, Item, ToolCall, replace
+from yester.model import ECHO, EditedLines, Entry, Event, Injection, Item, ToolCall, replace
 from yester.redact import redact, redact_value, strip_private
 from yester.spans import Span, apply_edits
 from yester.store.contract import Store
 from yester.tables import load_table
 from yester.text.document import expand_item
+from yester.text.edits import edited_lines
 from yester.text.sentences import split_sentences
 
 # Tool output longer than this is cut in the middle; the transcript keeps the rest.
@@ -55,13 +56,20 @@ def prepare_item(item: Item) -> Entry:
     clean: dict[str, Any] = {}
     spans = item.call.spans if item.call else None
     whole = body = strip_fenced(item.body, spans)
+    edited: Item | None = None
     if item.role == "tool":
         whole = redact(_kept_ends(body, spans), spans)
+        if item.call and spans and item.files_modified:
+            call = replace(item.call.move_to(spans), cut=item.call.cut or len(body) > _HUGE)
+            changes = tuple((redact(before), redact(after)) for before, after in item.changes)
+            edited = replace(item, body=whole, call=call, changes=changes)
         body = cut_output(whole, len(body), spans)
     else:
         body = whole = redact(body, spans)
     if body is not item.body:
         clean["body"] = body
+    if item.changes:
+        clean["changes"] = ()
     if item.call and spans is not None:
         moved = item.call if body is item.body else item.call.move_to(spans)
         call = _prepare_call(moved, cut=body is not whole)
@@ -73,7 +81,10 @@ def prepare_item(item: Item) -> Entry:
             clean[name] = text
     if clean:
         item = replace(item, **clean)
-    return Entry(item, content_hash(item), expand_item(item))
+    edits: tuple[EditedLines, ...] = ()
+    if edited is not None:  # of all of it, not of what is kept
+        edits = edited_lines(replace(edited, files_modified=item.files_modified))
+    return Entry(item, content_hash(item), expand_item(item), edits=edits)
 
 
 def _prepare_call(call: ToolCall, cut: bool) -> ToolCall:

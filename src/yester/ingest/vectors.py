@@ -27,11 +27,11 @@ def embed_waiting(
 
     `since` (ms): only what was stored since then.
     """
-    if store.wanted_model() != embedder.sha:
+    if store.unembedded(1, since, embedder.sha) is None:
         with store.transaction("items"):
             store.use_model(embedder.sha)
     while not stop():
-        items = store.get(store.unembedded(BATCH, since))
+        items = store.get(store.unembedded(BATCH, since) or ())
         if not items:
             return
         texts = [item_parts(item) for item in items]

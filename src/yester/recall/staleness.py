@@ -346,6 +346,36 @@ class GitFacts:
         present |= _find_present(root, targets - files, deadline)
         return Facts(present, touches, history.reach, repository.branch, parted)
 
+    def former_names(self, root: str, file: str, deadline: float) -> list[str]:
+        """What a file was called before, as far as can be known by `deadline`; named from `root`
+        like the file itself, the latest first."""
+        repository = git.find_repository(root)
+        if repository is None or not repository.head:
+            return []
+        if not self._lock.acquire(timeout=max(deadline - monotonic(), 0)):
+            return []
+
+        def ask(name: str, *values: int | str) -> git.Answer:
+            return git.ask_git(name, repository, *values, deadline=deadline, path=self._path)
+
+        try:
+            edge = git.shallow_commits(repository)
+            history = self._history_of(repository, ask, edge)
+            history.read_back(0, ask, edge, deadline)
+            moves = {
+                touch.to: old
+                for old, several in history.touches.items()
+                for touch in several
+                if touch.how == "R"
+            }
+        finally:
+            self._lock.release()
+        prefix = git.path_prefix(repository, root)
+        names = [prefix + file]
+        while (old := moves.get(names[-1], names[0])) not in names and len(names) <= _MOST_MOVES:
+            names.append(old)
+        return [name.removeprefix(prefix) for name in names[1:] if name.startswith(prefix)]
+
     def _history_of(self, repository: git.Repository, ask: _Ask, edge: frozenset[str]) -> _History:
         """That of this HEAD, continued from where the work tree was before where it can be."""
         root, head = str(repository.top), repository.head

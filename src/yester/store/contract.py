@@ -100,6 +100,7 @@ class Search(Protocol):
     meaning   Codes by distance, then the newer item; three for each one wanted and never fewer than
               300 are compared by value
     files     Those about most of them, then the newest
+    lines     All edits of the files, the oldest first; of those that hold a project, its own
     """
 
     def probe(self, probe: Probe) -> model.ProbeResult:
@@ -120,17 +121,15 @@ class Search(Protocol):
         """Items in this order and what is known of the use of these and of others: the last that a
         search asks for."""
 
-    def wanted_model(self) -> str:
-        """The model whose vectors are wanted; "" before the first one."""
-
     def use_model(self, model: str) -> int:
         """Vectors of this model are wanted from now on; the number of items still without them.
 
         Items told in words want vectors; what tools print, and thinking, does not.
         """
 
-    def unembedded(self, limit: int, since: int = 0) -> list[int]:
-        """Items whose vectors are still to be made, newest first; only those stored since then."""
+    def unembedded(self, limit: int, since: int = 0, model: str = "") -> list[int] | None:
+        """Items whose vectors are still to be made, newest first; only those stored since then.
+        None where not this model's are wanted, but another's or none's yet."""
 
     def put_vectors(self, item: int, model: str, vectors: Sequence[Any]) -> None:
         """The vectors of an item's parts, instead of those it had."""
@@ -309,6 +308,10 @@ class Maintenance(Protocol):
     def reindex(self) -> int:
         """Build the whole index anew from the rows, which stay untouched; the number of items.
         Needs a transaction."""
+
+    def catch_up(self, limit: int) -> int:
+        """Look through so many more items, the newest first, which an older yester has stored
+        without the lines of their edits; how many are left. Needs a transaction."""
 
     def backup(self, path: Path) -> None:
         """A consistent copy at `path`, made while others read and write."""

@@ -26,12 +26,14 @@ class Table:
         renamed: Mapping[str, str] | None = None,
         encoded: Mapping[str, Any] | None = None,
         partial: str = "",
+        transient: Collection[str] = (),
     ) -> None:
         self.record, self.name = record, name
         self.key = tuple(key.split(", "))  # what names a row
         self.known = known  # what happens to a row that is known already
         self.partial = partial  # a column whose index does not hold 0: only so it is used
-        self.fields = record.__struct_fields__
+        # Those that are not kept come last.
+        self.fields = tuple(one for one in record.__struct_fields__ if one not in transient)
         self.columns = {one: (renamed or {}).get(one, one) for one in self.fields}
         self._decoders = [
             (self.fields.index(one), msgspec.json.Decoder(type_))
@@ -61,7 +63,10 @@ class Table:
 _NAMES = dict.fromkeys(
     ("facts", "concepts", "tags", "files_read", "files_modified"), tuple[str, ...]
 )
-ITEM = Table(model.Item, "item", encoded={**_NAMES, "sections": dict, "call": model.ToolCall})
+ITEM = Table(
+    model.Item, "item", encoded={**_NAMES, "sections": dict, "call": model.ToolCall},
+    transient=("changes",),
+)  # fmt: skip
 LEDGER: Mapping[type[Struct], Table] = {
     table.record: table
     for table in (

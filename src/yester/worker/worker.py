@@ -24,7 +24,7 @@ from yester.config import Config, load_config
 from yester.errors import ConfigError, StoreBusy, StoreError, StoreNewer, StoreReplaced
 from yester.ingest.events import Events
 from yester.ingest.projects import describe_joins, join_next
-from yester.ingest.transcripts import rebuild_if_stale
+from yester.ingest.transcripts import index_old_lines, rebuild_if_stale
 from yester.operate.backups import open_safely
 from yester.worker.answers import Answers, Delivery
 from yester.worker.intake import Intake
@@ -66,6 +66,7 @@ class Worker:
         self._running = False  # not where it only drains
         self._jobs_wait = True
         self._joined = False  # are all projects that are to be joined?
+        self._old_lines = 1  # items to be looked through for lines, as far as known
         self._spool = open_spool(home, os.environ)
         self._spool.make_folders()
         self._background = Background(self._config, self._log, self._notes_stored)
@@ -94,7 +95,9 @@ class Worker:
         distilling = Distilling(self._store, self._log, self._marks, done, titles=titles)
         archiving = Archiving(self._store, self._log)
         # What nobody waits for, in this order.
-        self._jobs: tuple[Step, ...] = (self._join_next, distilling.step, archiving.step)
+        self._jobs: tuple[Step, ...] = (
+            self._join_next, distilling.step, archiving.step, self._index_old_lines
+        )  # fmt: skip
         self._use_settings()
         self._idle = self._config.number("worker_idle_minutes") * 60.0 if idle is None else idle
 
@@ -180,6 +183,14 @@ class Worker:
         if found is not None:
             self._log.say(f"joined: {describe_joins(self._store, [found])}, {found.items} items")
         return not self._joined
+
+    def _index_old_lines(self, _: Config) -> bool:
+        """What a version without lines has stored."""
+        left = 0
+        with self._log.survive("indexing lines"):
+            left = index_old_lines(self._store) if self._old_lines else 0
+        self._old_lines = left  # after a fault, too: until the next start
+        return left > 0
 
     @contextmanager
     def _rests_after_errors(self, what: str) -> Iterator[None]:

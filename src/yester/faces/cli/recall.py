@@ -1,4 +1,4 @@
-"""The commands that ask: recall, show, timeline, sessions, recent."""
+"""The commands that ask: recall, show, timeline, why, sessions, recent."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ from yester.faces.cli.screen import count_noun, make_bold, strip_steering
 from yester.memories.chains import list_chain
 from yester.memory import Memory
 from yester.model import ECHO, Filters, Hit, Item, Paging, Session, replace
+from yester.operations.authorship import (
+    LinesRequest,
+    blame_lines,
+    explain_lines,
+    history_lines,
+)
 from yester.operations.items import record_fetched
 from yester.operations.search import explain_answer
 from yester.operations.sessions import find_neighbours
@@ -265,6 +271,23 @@ def _day_lines(app: App, hits: Sequence[Hit], anchor: Hit | None) -> Iterator[st
         for hit in group:
             mark = rows.MARK if anchor is not None and hit.id == anchor.id else " "
             yield f"{mark} {rows.format_hit(app, hit, clock=True)}"
+
+
+# --- who wrote this -------------------------------------------------------------------------------
+
+
+@command("why", fenced=True)
+def why_command(app: App, /, file: str, blame: bool) -> Output:
+    """Show which turns wrote the lines of FILE, and why.
+
+    For each stretch: the turn with what came of it, what it replaced and who had written that, what
+    had failed at the same lines; then what was decided about the file. It goes by the text of the
+    edits that sessions have recorded, through commits and renames. FILE is named from here or from
+    the project's root.
+    """
+    found = explain_lines(app.memory, LinesRequest(file=file))
+    lines = blame_lines(found) if blame else history_lines(found)
+    return Output(found, lines)
 
 
 # --- sessions -------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from yester.memory import Memory
 from yester.model import replace
 from yester.operate.doctor import examine_quickly
 from yester.operations import (
+    authorship,
     forget,
     items,
     ledger,
@@ -211,6 +212,7 @@ _SEARCH = _group(
     Endpoint("GET", "/api/search/help", "How to use all this, for a model.", NoRequest, Manual),
     _row("GET /api/timeline", sessions.show_timeline, "?anchor=S12", sessions.TimelineRequest,
          "The same as /api/search/timeline: what happened around something."),
+    _row("GET /api/why", authorship.explain_lines, "?file=src/auth.py:40-60&project=shop"),
 )  # fmt: skip
 
 _AS_IT_IS_NOW = "read it again; `actions` and `fields` say what can be done"

@@ -28,6 +28,12 @@ from yester.faces.mcp.text import MARK, Page, hit_row, item_heading, session_row
 from yester.memory import Memory, ask_recall
 from yester.model import ON_REQUEST, WHOLE, Filters, Hit, Injection, Item, replace
 from yester.operations import fields
+from yester.operations.authorship import (
+    LinesRequest,
+    explain_lines,
+    history_lines,
+    names_file,
+)
 from yester.operations.fields import about
 from yester.operations.items import find_summary, record_fetched
 from yester.operations.memories import SaveRequest, save_memory
@@ -207,6 +213,8 @@ def show_timeline(memory: ToolMemory, request: TimelineRequest) -> str:
             "anchor and query are both missing; give anchor (an id from search, S and a session's "
             'id, a time, or "latest") or query (words to look for)'
         )
+    if names_file(memory, anchor):
+        return _explain_file(memory, request)
     filters = memory.narrow_filters(make_filters(memory, request), query)
     found = find_neighbours(memory, anchor, request.before, request.after, filters, query)
     if not len(found):
@@ -239,6 +247,19 @@ def show_timeline(memory: ToolMemory, request: TimelineRequest) -> str:
         _describe_rest("later", later, shown_after, "depth_before=0"),
         "Whole: get_observations(ids=[…]).",
     )
+
+
+def _explain_file(memory: ToolMemory, request: TimelineRequest) -> str:
+    """Who wrote a file's lines, and why."""
+    found = explain_lines(memory, LinesRequest(file=request.anchor, project=request.project))
+    page = Page("timeline", f"Who wrote {replace_quotes(one_line(found.file, 120))}, by line:")
+    lines = list(history_lines(found))
+    left = len(lines) - page.add_rows(lines)
+    text = "\n".join(lines[: len(lines) - left])
+    told = {one.id: one.line for one in found.turns if one.line in text}
+    memory.note_shown("timeline", [(one, told[one.id]) for one in memory.store.get(list(told))])
+    more = f"{left} lines not shown: ask for fewer, FILE:FIRST-LAST." if left else ""
+    return page.finish_page(more, "Whole: get_observations(ids=[…]).")
 
 
 def _describe_rest(which: str, hits: tuple[Hit, ...], shown: int, depth: str) -> str:

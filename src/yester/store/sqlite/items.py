@@ -6,10 +6,21 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from yester.model import DISTILLED, ECHO, EVERYTHING, Entry, Filters, Item, Paging, PutCounts
+from yester.model import (
+    DISTILLED,
+    ECHO,
+    EVERYTHING,
+    EditedLines,
+    Entry,
+    Filters,
+    Item,
+    Paging,
+    PutCounts,
+)
 from yester.project import bare_project
 from yester.store.records import shorten_body
 from yester.store.sqlite import rows
+from yester.store.sqlite.lines import LineRows
 from yester.store.sqlite.places import PlaceRows
 from yester.store.sqlite.vectors import NOT_EMBEDDED, VectorRows
 from yester.text.document import expand_item
@@ -17,7 +28,7 @@ from yester.text.document import expand_item
 _BATCH = 2_000  # documents held while the whole index is written
 
 
-class ItemRows(PlaceRows, VectorRows):
+class ItemRows(PlaceRows, VectorRows, LineRows):
     """The part of `SqliteStore` that knows items."""
 
     # --- writing, inside a transaction -------------------------------------------------------
@@ -35,6 +46,7 @@ class ItemRows(PlaceRows, VectorRows):
         hooked = self._first_row("SELECT 1 FROM event LIMIT 1") is not None
         values: list[dict[str, Any]] = []
         written: list[tuple[int, Item]] = []
+        edits: list[tuple[int, Sequence[EditedLines]]] = []
         touched: dict[int, int] = {}
         for (source, kind, ref), entry in latest.items():
             old = self._known_row(source, kind, ref)
@@ -64,11 +76,13 @@ class ItemRows(PlaceRows, VectorRows):
                 if old[2] != project:
                     self._count_move()
             written.append((id_, item))
+            edits.append((id_, entry.edits))
             values.append(rows.item_values(item, id_, entry.hash, project, session))
             if item.status == "active":
                 self._index.add_item(id_, project, session, item, entry.document)
         self._db.executemany(rows.PUT, values)
         self._link_items(written)
+        self._put_lines(edits)
         self.queue_sessions(touched)
         self._put_evidence(latest.values())
         self._index.write_batch()
@@ -140,6 +154,7 @@ class ItemRows(PlaceRows, VectorRows):
     def _unlink_item(self, id_: int, project: int, kind: str) -> None:
         self._index.remove_item(id_, project, kind)
         self._forget_vectors(id_)
+        self._forget_lines(id_)
         (old,) = self.get([id_])
         self._db.executemany(
             "DELETE FROM item_file WHERE name = ? AND item = ?",

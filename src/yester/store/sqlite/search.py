@@ -79,7 +79,7 @@ class SearchRows(ItemRows):
             model.Statistics(items, held, lengths), alike, candidates, frozenset(chosen), near,
             touching, named, concepts, having, self._project_id(probe.project),
             {project.key: project.name for project in self.projects()} if probe.words else {},
-            edited,
+            edited, self._find_written(probe.written, filters), self._hash_lines(probe.lines),
         )  # fmt: skip
 
     def around(

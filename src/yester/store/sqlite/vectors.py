@@ -59,7 +59,7 @@ class VectorRows(Connection):
 
     def use_model(self, model: str) -> int:
         """Vectors of this model are wanted from now on; the number of items still without them."""
-        if self.wanted_model() != model:
+        if self._get_meta("embedder") != model:
             self._db.execute(
                 "DELETE FROM unembedded WHERE EXISTS"
                 " (SELECT 1 FROM vector v WHERE v.item = unembedded.item AND v.model = ?)",
@@ -101,10 +101,9 @@ class VectorRows(Connection):
 
     # --- reading -----------------------------------------------------------------------------
 
-    def wanted_model(self) -> str:
-        return self._get_meta("embedder")
-
-    def unembedded(self, limit: int, since: int = 0) -> list[int]:
+    def unembedded(self, limit: int, since: int = 0, model: str = "") -> list[int] | None:
+        if model and self._get_meta("embedder") != model:
+            return None
         return self._all_ids(
             "SELECT item FROM unembedded WHERE queued >= ? ORDER BY epoch DESC, item DESC LIMIT ?",
             since, limit,

@@ -1,0 +1,317 @@
+"""Why a file's lines are as they are: the turns that wrote them, what they replaced, what had been
+tried there, what was decided about the file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from msgspec import Struct
+
+from yester import git
+from yester.clock import Calendar
+from yester.context.cards import find_card, find_turns, holds
+from yester.context.lines import card_line, card_status, item_line, one_line
+from yester.errors import NotFound, UsageError
+from yester.files import read_bytes
+from yester.memory import Memory, quote_value
+from yester.model import Filters, Item, Paging, Project, TurnKey
+from yester.operations import fields
+from yester.operations.fields import about
+from yester.operations.request import Request
+from yester.project import Projects
+from yester.recall.authors import Stretch, find_line_authors
+from yester.recall.recall import make_hit
+from yester.store.contract import Store
+from yester.text.edits import find_edits, normalise_lines
+
+NOBODY = "not written in any recorded session"
+_MOST_BYTES = 8 << 20
+_LONGEST_NAME = 400
+_DECISIONS = 5
+_TRIED = 3  # attempts told of one stretch
+_EXCERPT = 80  # characters of what was replaced
+_LINES = re.compile(r":(\d{1,9})(?:-(\d{1,9}))?$", re.A)
+_FAILED = ("failed", "reverted")
+
+
+class LinesRequest(Request, kw_only=True):
+    file: Annotated[
+        fields.Name,
+        about("A file, also FILE:LINE or FILE:FIRST-LAST; from the project's root.", min_length=1),
+    ]
+    project: Annotated[fields.Name, about("Whose file it is, where no path tells.")] = ""
+
+
+class Turn(Struct, kw_only=True):
+    """A turn of a recorded session; `id` is its card, or its prompt where it has none."""
+
+    id: int
+    status: str
+    title: str
+    why: str
+    created_at_epoch: int
+    session: str
+    line: Annotated[str, about("All of it in a line, as an agent is told.")]
+
+
+class LineStretch(Struct, kw_only=True):
+    """Lines one below the other by one turn; null: not written in any recorded session."""
+
+    first: int
+    last: int
+    turn: Turn | None
+    edits: Annotated[list[int], about("The items that wrote them.")]
+    ambiguous: Annotated[list[int], about("Lines that another turn may have written.")]
+    replaced: Annotated[str, about("How what it replaced begins.")]
+    replaced_lines: Annotated[int, about("How many lines it replaced.")]
+    former: Annotated[list[Turn], about("Who had written what it replaced.")]
+    attempts: Annotated[list[Turn], about("Who had failed at the same lines.")]
+
+
+class LineHistory(Struct, kw_only=True):
+    file: Annotated[str, about("From the project's root.")]
+    path: str
+    project: str
+    first: Annotated[int, about("The first line that is asked for.")]
+    last: int
+    lines: Annotated[int, about("How many the file has.")]
+    recorded: Annotated[int, about("How many of them are of recorded sessions.")]
+    former_names: Annotated[list[str], about("What git says the file was called before.")]
+    stretches: list[LineStretch]
+    decisions: Annotated[list[Turn], about("What was decided about the file.")]
+
+    @property
+    def turns(self) -> Iterator[Turn]:
+        """All that are named in it."""
+        for one in self.stretches:
+            yield from filter(None, (one.turn, *one.former, *one.attempts))
+        yield from self.decisions
+
+
+class _Place(NamedTuple):
+    """A file of a project, and the lines of it that are asked for; 0: to the end."""
+
+    path: Path
+    root: str
+    project: Project
+    first: int
+    last: int
+
+    @property
+    def name(self) -> str:
+        """As it is stored: from the project's root."""
+        return os.path.relpath(self.path, self.root)
+
+
+def explain_lines(memory: Memory, request: LinesRequest) -> LineHistory:
+    """Which turns wrote a file's lines, what they replaced, what was tried before, and why."""
+    place = _find_place(memory, request)
+    lines = read_lines(place.path)
+    if place.first > max(len(lines), 1) or not place.first:
+        raise UsageError(
+            f"{place.name} has {len(lines)} lines", f"name one of them instead of {place.first}",
+            parameter="file", value=request.file,
+        )  # fmt: skip
+    store, last = memory.reading, place.last or len(lines)
+    old_names = memory.former_names(place.root, place.name)
+    filters = Filters(projects=(place.project.key,))
+    found = find_line_authors(store, [place.name, *old_names], lines, filters)
+    wanted = [one for one in found if one.first <= last and one.last >= place.first]
+    told = _Teller(store, Calendar(memory.now, None), wanted)
+    return LineHistory(
+        file=place.name, path=str(place.path), project=place.project.name,
+        first=place.first, last=min(last, len(lines)), lines=len(lines),
+        recorded=sum(one.last - one.first + 1 for one in found if one.turn),
+        former_names=old_names, stretches=[told.tell_stretch(one) for one in wanted],
+        decisions=list(told.find_decisions(place.project.key, place.name)),
+    )  # fmt: skip
+
+
+def read_lines(path: Path) -> list[str]:
+    try:
+        return read_bytes(path, _MOST_BYTES).decode("utf-8", "replace").splitlines()
+    except OSError as error:
+        raise NotFound(
+            f"{quote_value(str(path))} cannot be read: {error.strerror}",
+            "name a file that is there", parameter="file", value=str(path),
+        ) from None  # fmt: skip
+
+
+def names_file(memory: Memory, text: str) -> bool:
+    """Is this a file of the project that is asked in, with lines or without?"""
+    names = (text, _LINES.sub("", text)) if memory.cwd and len(text) < _LONGEST_NAME else ()
+    return any(True for name in names for _ in _possible_paths(memory.cwd, name))
+
+
+def _find_place(memory: Memory, request: LinesRequest) -> _Place:
+    """A file that is asked for must lie in a project: nothing else is read."""
+    folder = memory.find_project(request.project).root if request.project else memory.cwd
+    if not folder and not request.file.startswith("/"):
+        named = request.project
+        whose = f"{named}, whose folder is not known" if named else "any project"
+        raise UsageError(
+            f"{quote_value(request.file)} could be a file of {whose}",
+            "name the project, or the whole path", parameter="project", value=named,
+        )  # fmt: skip
+    file, first, last = request.file, 1, 0
+    if (match := _LINES.search(file)) and not any(_possible_paths(folder, file)):
+        file, first = file[: match.start()], int(match[1])
+        last = int(match[2] or first)
+    if last and last < first:
+        raise UsageError(
+            f"lines {first}-{last} end before they begin", f"write {last}-{first}",
+            parameter="file", value=request.file,
+        )  # fmt: skip
+    found = next(_possible_paths(folder, file), None)
+    if found is None:
+        raise NotFound(
+            f"there is no file {quote_value(file)}",
+            "name it from here, or from the project's root", parameter="file", value=request.file,
+        )  # fmt: skip
+    path = found.resolve()
+    project = Projects(memory.config.projects).by_folder(str(path.parent))
+    root = os.path.realpath(git.find_top(str(path.parent), project.root) or path.parent)
+    recorded = memory.cwd or project.key in memory.project_names()
+    if not recorded or not path.is_relative_to(root):
+        raise UsageError(
+            f"{quote_value(file)} is in no project that is recorded", "name a file of one",
+            parameter="file", value=request.file,
+        )  # fmt: skip
+    return _Place(path, root, project, first, last)
+
+
+def _possible_paths(folder: str, file: str) -> Iterator[Path]:
+    """Files that are meant: from a folder, or from the root of its work tree."""
+    repository = git.find_repository(folder) if folder else None
+    for above in (folder, *(str(one.top) for one in filter(None, [repository]))):
+        path = os.path.join(above, file)  # noqa: PTH118
+        if os.path.isfile(path):  # noqa: PTH113 -- that one never raises
+            yield Path(path)
+
+
+class _Teller:
+    """The turns of stretches, looked up at once."""
+
+    def __init__(self, store: Store, calendar: Calendar, found: Sequence[Stretch]) -> None:
+        self._store, self._calendar = store, calendar
+        self._told: dict[int, Turn] = {}
+        turns = {turn for one in found for turn in (one.turn, *one.former, *one.others) if turn}
+        self._turns: Mapping[TurnKey, Item] = find_turns(store, turns)
+        items = {edit.item for one in found for edit in one.edits[-1:]}
+        self._edits = {item.id: item for item in store.get(list(items))}
+
+    def tell_stretch(self, one: Stretch) -> LineStretch:
+        failed = [turn for turn in one.others if self._status_of(turn) in _FAILED]
+        return LineStretch(
+            first=one.first, last=one.last, turn=self._tell_author(one),
+            edits=[edit.item for edit in one.edits], ambiguous=list(one.ambiguous),
+            replaced=self._replaced_text(one),
+            replaced_lines=sum(len(edit.removed) for edit in one.edits),
+            former=self._tell_turns(one.former), attempts=self._tell_turns(failed[-_TRIED:]),
+        )  # fmt: skip
+
+    def _status_of(self, turn: TurnKey) -> str:
+        return card_status(self._turns[turn]) if turn in self._turns else ""
+
+    def _tell_author(self, one: Stretch) -> Turn | None:
+        if one.turn is None:
+            return None
+        if one.turn in self._turns:
+            return self._tell_item(self._turns[one.turn])
+        return self._tell_item(self._edits[one.edits[-1].item])  # in no numbered turn
+
+    def _tell_turns(self, turns: Collection[TurnKey]) -> list[Turn]:
+        return [self._tell_item(self._turns[turn]) for turn in turns if turn in self._turns]
+
+    def _tell_item(self, item: Item) -> Turn:
+        if item.id not in self._told:
+            own = item.kind == "summary"
+            title = item.title or one_line(item.body[: 4 * _EXCERPT], _EXCERPT)
+            calendar = self._calendar
+            self._told[item.id] = Turn(
+                id=item.id, status=card_status(item), title=title, why=item.body if own else "",
+                created_at_epoch=item.epoch, session=item.session,
+                line=card_line(item, calendar) if own else item_line(item, calendar, title),
+            )  # fmt: skip
+        return self._told[item.id]
+
+    def _replaced_text(self, one: Stretch) -> str:
+        """The first line that the last edit there took out, if its text is kept."""
+        if not any(edit.removed for edit in one.edits):
+            return ""
+        item = self._edits.get(one.edits[-1].item)
+        for edit in find_edits(item) if item is not None else ():
+            after = set(normalise_lines(edit.after))
+            gone = (line for line in normalise_lines(edit.before) if line not in after)
+            if text := next(gone, ""):
+                return one_line(text, _EXCERPT)
+        return ""
+
+    def find_decisions(self, project: str, file: str) -> Iterator[Turn]:
+        """The newest, without those of work that did not hold."""
+        kinds = ("observation", "memory")
+        filters = Filters((project,), kinds, ("decision",), files=(file,))
+        for item in self._store.select(filters, Paging(_DECISIONS)):
+            card = find_card(self._store, make_hit(item, {}))
+            if card is None or holds(card):
+                yield self._tell_item(item)
+
+
+# --- as lines -------------------------------------------------------------------------------------
+
+
+def history_lines(found: LineHistory) -> Iterator[str]:
+    """For people and models; of a turn that is told already, only that it was this one."""
+    width = max((len(_span(one)) for one in found.stretches), default=0)
+    pad, told = " " * (width + 2), set[str]()
+    for one in found.stretches:
+        line = one.turn.line if one.turn else NOBODY
+        known = one.turn is not None and line in told
+        yield f"{_span(one):>{width}}  {f'{one.turn.id}, as above' if known and one.turn else line}"
+        told.add(line)
+        for more in _stretch_details(one):
+            if more not in told or not known:
+                yield pad + more
+            told.add(more)
+    if found.decisions:
+        yield "Decided about this file:"
+        yield from (f"  {one.line}" for one in found.decisions)
+
+
+def _stretch_details(one: LineStretch) -> Iterator[str]:
+    if one.ambiguous:
+        yield f"ambiguous, another turn may have written: {_name_lines(one.ambiguous)}"
+    if number := one.replaced_lines:
+        text = f": {one.replaced}" if one.replaced else ""
+        yield f"replaced {number} line{'s' if number > 1 else ''}{text}"
+    yield from (f"which was {turn.line}" for turn in one.former)
+    yield from (f"tried before: {turn.line}" for turn in one.attempts)
+
+
+def _span(one: LineStretch) -> str:
+    return f"{one.first}-{one.last}" if one.last > one.first else str(one.first)
+
+
+def _name_lines(numbers: Sequence[int]) -> str:
+    more = f" and {len(numbers) - 8} more" if len(numbers) > 8 else ""
+    return ", ".join(map(str, numbers[:8])) + more
+
+
+def blame_lines(found: LineHistory) -> Iterator[str]:
+    """The lines of the file as it is now, each behind the turn that wrote it: `?` where that is
+    ambiguous."""
+    lines = read_lines(Path(found.path))
+    labels: dict[int, str] = {}
+    for one in found.stretches:
+        turn = str(one.turn.id) if one.turn else ""
+        for number in range(max(one.first, found.first), min(one.last, found.last) + 1):
+            labels[number] = turn + "?" * (number in one.ambiguous)
+    width = max(map(len, labels.values()), default=0)
+    digits = len(str(found.last))
+    for number, label in labels.items():
+        text = lines[number - 1] if number <= len(lines) else ""
+        yield f"{label if text.strip() else '':>{width}} {number:>{digits}} {text}".rstrip()

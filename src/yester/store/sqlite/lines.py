@@ -1,0 +1,84 @@
+"""The lines that edits have written, in SQLite: as hashes with this store's own key."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+
+from yester.model import EditedLines, Filters, LineEdit
+from yester.store.sqlite import rows
+from yester.store.sqlite.connection import Connection
+from yester.text.edits import edited_lines
+
+_BYTES = 8  # of a hash
+# Files as they are named from the project's root; one stored with its whole path ends so.
+_WRITTEN = (
+    "json_each(?) j CROSS JOIN item_file f ON f.name = j.value ->> 'name' AND f.modified"
+    " AND (f.path = substr(j.value ->> 'path', 2) OR f.path = j.value ->> 'path'"
+    " OR (substr(f.path, 1, 1) = '/' AND substr(f.path, -length(j.value ->> 'path'))"
+    " = j.value ->> 'path'))"
+    " CROSS JOIN line_edit e ON e.item = f.item AND e.path = f.path"
+    " CROSS JOIN item i ON i.id = f.item"
+)
+
+
+class LineRows(Connection):
+    """The part of `SqliteStore` that knows written lines."""
+
+    def _put_lines(self, edits: Iterable[tuple[int, Sequence[EditedLines]]]) -> None:
+        """Inside a transaction; of an item that has none yet."""
+        self._db.executemany(
+            "INSERT INTO line_edit VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (item, one.path, self._hash_lines(one.lines).tobytes(),
+                 one.added, self._hash_lines(one.removed).tobytes(), one.blind)
+                for item, several in edits
+                for one in several
+            ],
+        )  # fmt: skip
+
+    def _forget_lines(self, item: int) -> None:
+        self._db.execute("DELETE FROM line_edit WHERE item = ?", (item,))
+
+    def catch_up(self, limit: int) -> int:
+        """Of what was stored before there were lines only the text that is kept can be read."""
+        below = int(self._get_meta("lines_below") or 0)
+        if not below:
+            return 0
+        least = max(below - limit, 0)
+        found = self._db.execute(
+            f"{rows.SELECT} WHERE i.id >= ? AND i.id < ? AND i.role = 'tool'"
+            " AND i.files_modified <> '[]'"
+            " AND NOT EXISTS (SELECT 1 FROM line_edit e WHERE e.item = i.id)", (least, below),
+        ).fetchall()  # fmt: skip
+        self._put_lines((item.id, edited_lines(item)) for item in map(rows.item_of, found))
+        self._set_meta("lines_below", str(least))
+        return least
+
+    def _find_written(self, paths: Sequence[str], filters: Filters) -> list[LineEdit]:
+        if not paths:
+            return []
+        condition = self._filter_items(filters)
+        found = self._db.execute(
+            "SELECT e.item, i.session, i.prompt_number, i.epoch, e.path, e.lines, e.added,"
+            f" e.removed, e.blind FROM {_WRITTEN} WHERE {condition.sql} GROUP BY e.rowid"
+            " ORDER BY i.epoch, e.item, e.rowid",
+            (rows.wanted_files(paths), *condition.values),
+        )
+        return [
+            LineEdit(item, (session, number), epoch, path, array("Q", lines),
+                     added or b"\1" * (len(lines) // _BYTES), array("Q", removed), blind)
+            for item, session, number, epoch, path, lines, added, removed, blind in found
+        ]  # fmt: skip
+
+    def _hash_lines(self, lines: Sequence[str]) -> array[int]:
+        if not lines:
+            return array("Q")
+        keyed = blake2b(digest_size=_BYTES, key=bytes.fromhex(self._get_meta("line_key")))
+        hashes = []
+        for line in lines:
+            one = keyed.copy()
+            one.update(line.encode("utf-8", "replace"))
+            hashes.append(one.digest())
+        return array("Q", b"".join(hashes))

@@ -1,0 +1,153 @@
+"""What an edit put into a file and took out of it, by any agent's tool, and the lines of it that
+can be known again.
+
+A line is known by its words: indent, runs of blanks and a comma or semicolon at its end do not
+count. One too short to say anything is none, and neither is one in which something was redacted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from yester.agents.values import decode_json, text_at
+from yester.model import EditedLines, Item
+
+OLD_TEXT = ("old_string", "oldString", "old_str")
+NEW_TEXT = ("new_string", "newString", "new_str")
+PATCH = ("patchText", "patch", "input")
+# What a file, or a place in it, is to hold from now on: what was there before is not told.
+_WHOLE = ("content", "contents", "file_text")
+_PART = ("new_source", "code_edit", "streamingContent")
+_PATCHED = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+?)\s*")
+_MOVED = re.compile(r"\*\*\* Move to: (.+?)\s*")
+_SHORTEST = 8  # characters
+_LETTER = re.compile(r"[^\W\d_]")
+_REDACTED = ("[redacted:", "[private]")
+
+
+class Edit(NamedTuple):
+    """A place that was changed; `blind` as in `EditedLines`."""
+
+    file: str
+    before: str
+    after: str
+    blind: int = 0
+
+
+def find_edits(item: Item) -> list[Edit]:
+    """The places that a use of a tool has changed, as far as it tells."""
+    file = item.files_modified[0] if item.files_modified else ""
+    if item.changes:
+        return [Edit(file, *pair) for pair in item.changes]
+    old, new = item.call_field(*OLD_TEXT), item.call_field(*NEW_TEXT)
+    cut = int(item.call is not None and item.call.cut)
+    if old is not None or new is not None:
+        return [Edit(file, old or "", new or "", cut)]
+    if (content := item.call_field(*_WHOLE)) is not None:
+        return [Edit(file, "", content, 1 if cut else 2)]
+    if (part := item.call_field(*_PART)) is not None:
+        return [Edit(file, "", part, 1)]
+    if patch := item.call_field(*PATCH):
+        return [one._replace(blind=cut) for one in _read_patch(patch, item.files_modified)]
+    edits = decode_json(item.call_field("edits") or "")
+    if not isinstance(edits, list):
+        return []
+    pairs = [(text_at(edit, *OLD_TEXT), text_at(edit, *NEW_TEXT)) for edit in edits]
+    return [Edit(file, *pair, cut) for pair in pairs if any(pair)]
+
+
+def _read_patch(patch: str, files: Sequence[str]) -> Iterator[Edit]:
+    """A place for each hunk. A patch names files as the agent does, `files` as they are stored."""
+    file, before, after = "", list[str](), list[str]()
+    for line in (*patch.split("\n"), "@@"):
+        header = _PATCHED.fullmatch(line)
+        if header or line.startswith(("@@", "*** ")):
+            if before or after:
+                yield Edit(file, "\n".join(before), "\n".join(after))
+            before, after = [], []
+            if name := header[2] if header else (moved := _MOVED.fullmatch(line)) and moved[1]:
+                file = _stored_name(name, files)
+            continue
+        if not file and line.startswith(("--- ", "+++ ")):
+            continue
+        if not line.startswith("+"):
+            before.append(line[1:])
+        if not line.startswith("-"):
+            after.append(line[1:])
+
+
+def _stored_name(name: str, files: Sequence[str]) -> str:
+    path = "/" + name.replace("\\", "/").removeprefix("./").lstrip("/")
+    ends = (one for one in files if path.endswith("/" + one.lstrip("/")))
+    return max(ends, key=len, default=name)
+
+
+def normalise_line(line: str) -> str:
+    """The line as it is compared; "" for one that is not."""
+    words = " ".join(line.split()).rstrip(",; ")
+    if len(words) < _SHORTEST or not _LETTER.search(words):
+        return ""
+    return "" if any(mark in words for mark in _REDACTED) else words
+
+
+def normalise_lines(text: str) -> list[str]:
+    return list(filter(None, map(normalise_line, text.splitlines())))
+
+
+def edited_lines(item: Item) -> tuple[EditedLines, ...]:
+    """The lines that a use of a tool has written, place by place; none of one that failed."""
+    if item.call is None or not item.files_modified or "error" in item.tags:
+        return ()
+    places = [_Place(edit) for edit in find_edits(item) if edit.file]
+    for place in places:  # first where they were, then where else they were taken out
+        place.match_moved(place.removed)
+    for place in places:
+        for other in places:
+            if other is not place and other.edit.file == place.edit.file:
+                place.match_moved(other.removed)
+    found = (place.make_lines() for place in places)
+    return tuple(one for one in found if one.lines or one.removed)
+
+
+class _Place:
+    """Which lines of a change are new: what only moved was not written now."""
+
+    def __init__(self, edit: Edit) -> None:
+        self.edit = edit
+        before, self.lines = normalise_lines(edit.before), normalise_lines(edit.after)
+        start, end = (0, 0) if edit.blind else _common_ends(before, self.lines)
+        self.removed = Counter(() if edit.blind else before[start : len(before) - end])
+        self.added = dict.fromkeys(range(start, len(self.lines) - end))
+
+    def match_moved(self, removed: Counter[str]) -> None:
+        if not removed or self.edit.blind:
+            return
+        for at in list(self.added):
+            if removed[line := self.lines[at]] > 0:
+                removed[line] -= 1
+                del self.added[at]
+
+    def make_lines(self) -> EditedLines:
+        every = len(self.added) == len(self.lines)
+        added = b"" if every else bytes(at in self.added for at in range(len(self.lines)))
+        left = tuple(self.removed.elements())
+        return EditedLines(self.edit.file, tuple(self.lines), added, left, self.edit.blind)
+
+
+def _common_ends(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
+    """How many lines both begin with, and how many of the rest both end with."""
+    start = _count_same(zip(one, other, strict=False))
+    rest = zip(reversed(one[start:]), reversed(other[start:]), strict=False)
+    return start, _count_same(rest)
+
+
+def _count_same(pairs: Iterable[tuple[str, str]]) -> int:
+    number = 0
+    for one, other in pairs:
+        if one != other:
+            break
+        number += 1
+    return number
