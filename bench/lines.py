@@ -29,7 +29,7 @@ from yester.agents.descriptors import AGENTS
 from yester.ingest.prepare import prepare_item
 from yester.ingest.transcripts import Ingest
 from yester.memory import Memory
-from yester.model import Filters, Item, ToolCall
+from yester.model import DISTILLED, Filters, Item, ToolCall
 from yester.operations.authorship import LinesRequest, explain_lines
 from yester.project import Projects
 from yester.recall.authors import find_line_authors
@@ -265,7 +265,12 @@ def measure_large(total: int) -> None:
                 "project": project.key, "session": f"s{number // 500}", "agent": "claude-code",
                 "prompt_number": number // 50 % 10 + 1, "epoch": number * 1000,
             }  # fmt: skip
-            if number % 10:
+            if number % 50 == 49:  # the card of its turn
+                item = Item(f"c{number}", "summary", type="turn", source=DISTILLED,
+                            title=" ".join(draw.choices(words, k=8)), subtitle="done: 9 passed",
+                            body=" ".join(draw.choices(words, k=12)), files_modified=(name,),
+                            sections={"completed": "all of it"}, **shared)  # fmt: skip
+            elif number % 10:
                 body = " ".join(draw.choices(words, k=12))
                 item = Item(f"m{number}", "message", role="assistant", body=body, **shared)
             else:

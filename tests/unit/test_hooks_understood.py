@@ -22,6 +22,7 @@ from yester.ingest.events import Events
 from yester.model import Session, replace
 from yester.project import Projects
 from yester.store import open_store
+from yester.text.edits import edited_lines
 
 pytestmark = pytest.mark.requirement("CAP-01")
 
@@ -524,3 +525,22 @@ def test_a_payload_that_is_no_object_is_said_to_be_none(events, payload):
 )
 def test_what_a_client_may_well_write_is_understood(events, payload, session):
     assert events.read_event(spooled(payload))[0].session == session
+
+
+@pytest.mark.requirement("REC-23")
+def test_the_hunks_of_an_edit_are_taken_from_the_hook_and_from_the_transcript(told, transcript):
+    """They have whole lines where the input has a word of one."""
+    given = {"file_path": "/home/sam/code/shop/pay.py", "old_string": "5", "new_string": "8"}
+    lines = [" def wait(link):", "-    link.timeout = 5", "+    link.timeout = 8"]
+    response = {"filePath": "pay.py", "structuredPatch": [{"oldStart": 1, "lines": lines}]}
+    (hooked,) = made(told, "PostToolUse", tool_name="Edit", tool_input=given,
+                     tool_response=response)  # fmt: skip
+    written = transcript()
+    written.user("Wait longer")
+    key = written.call("Edit", **given)
+    block = {"type": "tool_result", "tool_use_id": key, "content": "The file has been updated."}
+    written.user([block], toolUseResult=response)
+    read = one(READER.read_items(reading(written.path)), tool="Edit")
+    for item in (hooked, read):
+        assert [line for one in edited_lines(item) for line in one.removed] == ["link.timeout = 5"]
+        assert [one.lines[1] for one in edited_lines(item)] == ["link.timeout = 8"]

@@ -15,7 +15,7 @@ from yester import git
 from yester.clock import Calendar
 from yester.context.cards import find_card, find_turns, holds
 from yester.context.lines import card_line, card_status, item_line, one_line
-from yester.errors import NotFound, UsageError
+from yester.errors import NotFound
 from yester.files import read_bytes
 from yester.memory import Memory, quote_value
 from yester.model import Filters, Item, Paging, Project, TurnKey
@@ -112,7 +112,7 @@ def explain_lines(memory: Memory, request: LinesRequest) -> LineHistory:
     place = _find_place(memory, request)
     lines = read_lines(place.path)
     if place.first > max(len(lines), 1) or not place.first:
-        raise UsageError(
+        raise NotFound(
             f"{place.name} has {len(lines)} lines", f"name one of them instead of {place.first}",
             parameter="file", value=request.file,
         )  # fmt: skip
@@ -153,7 +153,7 @@ def _find_place(memory: Memory, request: LinesRequest) -> _Place:
     if not folder and not request.file.startswith("/"):
         named = request.project
         whose = f"{named}, whose folder is not known" if named else "any project"
-        raise UsageError(
+        raise NotFound(
             f"{quote_value(request.file)} could be a file of {whose}",
             "name the project, or the whole path", parameter="project", value=named,
         )  # fmt: skip
@@ -161,11 +161,7 @@ def _find_place(memory: Memory, request: LinesRequest) -> _Place:
     if (match := _LINES.search(file)) and not any(_possible_paths(folder, file)):
         file, first = file[: match.start()], int(match[1])
         last = int(match[2] or first)
-    if last and last < first:
-        raise UsageError(
-            f"lines {first}-{last} end before they begin", f"write {last}-{first}",
-            parameter="file", value=request.file,
-        )  # fmt: skip
+        first, last = min(first, last), max(first, last)
     found = next(_possible_paths(folder, file), None)
     if found is None:
         raise NotFound(
@@ -177,7 +173,7 @@ def _find_place(memory: Memory, request: LinesRequest) -> _Place:
     root = os.path.realpath(git.find_top(str(path.parent), project.root) or path.parent)
     recorded = memory.cwd or project.key in memory.project_names()
     if not recorded or not path.is_relative_to(root):
-        raise UsageError(
+        raise NotFound(
             f"{quote_value(file)} is in no project that is recorded", "name a file of one",
             parameter="file", value=request.file,
         )  # fmt: skip

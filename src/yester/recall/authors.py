@@ -128,7 +128,10 @@ class _History:
             claims = [one for one in claims if one not in self.gone] or claims
             turns = {self.edits[claim.edit].turn for claim in claims}
             doubtful = len(turns) > 1 or len(places) > len(claims)
-            pairs = [pair for at in places for pair in self._compare_claims(claims, hashes, at)]
+            only = len(places) == 1  # else the best of one may be another's
+            pairs = [
+                pair for at in places for pair in self._compare_claims(claims, hashes, at, only)
+            ]
             taken: set[_Claim] = set()
             for fits, same, claim, at in sorted(pairs, reverse=True):
                 line = lines[at]
@@ -159,13 +162,14 @@ class _History:
         return likely or claims[-_MANY:]
 
     def _compare_claims(
-        self, claims: Sequence[_Claim], hashes: Sequence[int], at: int
+        self, claims: Sequence[_Claim], hashes: Sequence[int], at: int, only: bool
     ) -> Iterator[tuple[int, int, _Claim, int]]:
-        """How well each fits there, the latest first, up to one that fits as well as can be."""
+        """How well each fits there, the latest first; for the `only` place, up to one that fits as
+        well as can be."""
         for claim in reversed(self._likely_claims(claims, hashes, at)):
             fits, same = self._compare_around(claim, hashes, at)
             yield fits, same, claim, at
-            if fits == 2 * _AROUND:
+            if only and fits == 2 * _AROUND:
                 return
 
     def _compare_around(self, claim: _Claim, hashes: Sequence[int], at: int) -> tuple[int, int]:
