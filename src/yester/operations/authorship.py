@@ -133,7 +133,8 @@ def explain_lines(memory: Memory, request: LinesRequest) -> LineHistory:
 
 def read_lines(path: Path) -> list[str]:
     try:
-        return read_bytes(path, _MOST_BYTES).decode("utf-8", "replace").splitlines()
+        text = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
+        return text.removesuffix("\n").split("\n") if text else []  # as editors count them
     except OSError as error:
         raise NotFound(
             f"{quote_value(str(path))} cannot be read: {error.strerror}",
@@ -142,8 +143,10 @@ def read_lines(path: Path) -> list[str]:
 
 
 def names_file(memory: Memory, text: str) -> bool:
-    """Is this a file of the project that is asked in, with lines or without?"""
-    names = (text, _LINES.sub("", text)) if memory.cwd and len(text) < _LONGEST_NAME else ()
+    """Is this a file of the project that is asked in, with lines or without? A file called latest
+    must be named with a line."""
+    named = memory.cwd and len(text) < _LONGEST_NAME and re.search(r"[./:]", text)
+    names = (text, _LINES.sub("", text)) if named else ()
     return any(True for name in names for _ in _possible_paths(memory.cwd, name))
 
 

@@ -100,7 +100,7 @@ class Search(Protocol):
     meaning   Codes by distance, then the newer item; three for each one wanted and never fewer than
               300 are compared by value
     files     Those about most of them, then the newest
-    lines     All edits of the files, the oldest first; of those that hold a project, its own
+    lines     All edits of the files that pass the filters, the oldest first
     """
 
     def probe(self, probe: Probe) -> model.ProbeResult:

@@ -94,7 +94,7 @@ def normalise_line(line: str) -> str:
 
 
 def normalise_lines(text: str) -> list[str]:
-    return list(filter(None, map(normalise_line, text.splitlines())))
+    return list(filter(None, map(normalise_line, text.split("\n"))))
 
 
 def edited_lines(item: Item) -> tuple[EditedLines, ...]:
