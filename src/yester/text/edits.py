@@ -15,8 +15,8 @@ from typing import NamedTuple
 from yester.agents.values import decode_json, text_at
 from yester.model import EditedLines, Item
 
-OLD_TEXT = ("old_string", "oldString", "old_str")
-NEW_TEXT = ("new_string", "newString", "new_str")
+OLD_TEXT = ("old_string", "oldString", "old_str", "oldText")
+NEW_TEXT = ("new_string", "newString", "new_str", "newText")
 PATCH = ("patchText", "patch", "input")
 # What a file, or a place in it, is to hold from now on: what was there before is not told.
 _WHOLE = ("content", "contents", "file_text")
