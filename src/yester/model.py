@@ -271,6 +271,24 @@ class Feedback(Struct, frozen=True):
     id: int = 0  # given by the store
 
 
+class Failure(Struct, frozen=True):
+    """A run that showed an error, and what came of that: what is behind its ids tells the rest."""
+
+    item: int  # the run
+    mark: str  # what the error has in common with its like, as a digest
+    text: str  # the error's own line
+    command: str  # a digest of what was run
+    epoch: int
+    # fixed: a run of the same passed after changes; instead: another way of running it worked;
+    # itself: it passed again without a change; meant: a test written to fail; left: nothing ended
+    # it; printed: by a run that passed
+    came: str
+    ended: int = 0  # when a run showed it no more
+    run: int = 0  # that run
+    changes: tuple[int, ...] = ()  # after which it was gone
+    tried: tuple[int, ...] = ()  # changes after which it was still there
+
+
 class Spend(Struct, frozen=True):
     """A call of a language model: the most it can cost, and once it has an outcome, what it did."""
 

@@ -18,13 +18,14 @@ from typing import Any
 import pytest
 
 from tests.distilling import Story, distilled
+from yester.context.actions import Action, at_action
 from yester.context.block import Here
 from yester.git import Signals
 from yester.memories.rules import applicable_rules
 from yester.operations.context import ContextRequest, choose_context
 from yester.project import named_project
 
-pytestmark = pytest.mark.requirement("DEL-01", "DEL-02", "DIS-12", "DIS-13")
+pytestmark = pytest.mark.requirement("DEL-01", "DEL-02", "DIS-12", "DIS-13", "DEL-15")
 
 STORIES = sorted((Path(__file__).parent / "stories").glob("*.toml"))
 EXPECTED = "\n[expected]\n"
@@ -76,8 +77,22 @@ def tell_sessions(store: Any, sessions: list[dict[str, Any]]) -> None:
             distilled(store)
 
 
+def read_action(told: dict[str, Any]) -> Action | None:
+    """A question at the moment of action: `after` a command that failed, `before` one, a `plan`."""
+    match told:
+        case {"after": command, "output": output}:
+            return Action("Bash", {"command": command}, output, failed=True)
+        case {"before": command}:
+            return Action("Bash", {"command": command})
+        case {"plan": text}:
+            return Action("ExitPlanMode", {"plan": text})
+    return None
+
+
 def ask(store: Any, told: dict[str, Any], project: str, now: int) -> str:
     place = named_project(told.get("project", project))
+    if action := read_action(told):
+        return at_action(store, action, Here(place, "next", now, UTC), ()).text
     event = {"prompt": "UserPromptSubmit", "file": "PreToolUse"}.get(
         next((name for name in told if name in ("prompt", "file")), ""), "SessionStart"
     )

@@ -47,6 +47,7 @@ class Agent:
     shows_messages: bool = False
     answerable: tuple[str, ...] = (
         "SessionStart", "UserPromptSubmit", "SubagentStart", "PreToolUse", "PostToolUse",
+        "PostToolUseFailure",
     )  # fmt: skip
     payload_field: str = ""
     transcript_path: str = ""

@@ -33,6 +33,10 @@ TRIAL = "yester-trial"
 
 _CLIENT_NAME = re.compile(r"[a-z][a-z0-9-]{1,30}")
 _SESSION_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
+# What only tools are given that do something.
+_ACTS = frozenset(
+    {"command", "cmd", "plan", "old_string", "new_string", "content", "edits", "new_source", "patch"}
+)
 _MADE_UP = "hook"  # the ref of what only the transcript has an id for
 
 
@@ -54,6 +58,8 @@ class HookEvent(Struct, frozen=True):
     prompt: str = ""
     source: str = ""
     file: str = ""  # about to be read
+    given: Mapping[str, Any] = {}  # to a tool; not to one that is only read with
+    output: str | None = None  # of a tool, where it has come
     transcripts: tuple[Path, ...] = ()
     items: tuple[Item, ...] = ()
     skipped: Mapping[str, int] = {}
@@ -123,8 +129,12 @@ def read_payload(
     transcripts = [text_at(payload, "transcript_path")]
     if what == "agent end":
         transcripts.append(text_at(payload, "agent_transcript_path"))
-    about_tool = what in ("read", "tool", "failure")
-    used = (payload.get("tool_input"), payload.get("tool_response", payload.get("error")))
+    given = payload.get("tool_input")
+    if what == "read" and isinstance(given, dict) and not _ACTS.isdisjoint(given):
+        what = "act"
+    about_tool = what in ("read", "act", "tool", "failure")
+    output = _read_output(what, payload)
+    used = (given, payload.get("tool_response", payload.get("error")))
     return HookEvent(
         name=name, what=what, agent=agent, session=text_at(payload, "session_id"),
         cwd=_find_cwd(hints, payload, cwd), epoch=epoch,
@@ -136,9 +146,20 @@ def read_payload(
         size=sum(map(_count_characters, used)),
         prompt=text_at(payload, "prompt") if what == "prompt" else "",
         source=text_at(payload, "source"),
-        file=text_at(payload.get("tool_input"), "file_path") if what == "read" else "",
+        file=text_at(given, "file_path") if what == "read" else "",
+        given=given if isinstance(given, dict) and what in ("act", "tool", "failure") else {},
+        output=output,
         transcripts=tuple(map(Path, filter(None, transcripts))), hints=hints,
     )  # fmt: skip
+
+
+def _read_output(what: str, payload: Mapping[str, Any]) -> str | None:
+    if what == "failure":
+        return text_at(payload, "error")
+    if what != "tool":
+        return None
+    response = payload.get("tool_response", payload.get("tool_result"))
+    return result_text(text_at(payload, "tool_name"), response)
 
 
 def add_items(
@@ -183,8 +204,7 @@ def _make_records(
         call = {"type": "tool_use", "id": key, "name": event.tool, "input": given}
         yield assistant | {"message": {"content": [call]}}
         response = payload.get("tool_response", payload.get("tool_result"))
-        text = text_at(payload, "error") if event.failed else result_text(event.tool, response)
-        result = {"type": "tool_result", "tool_use_id": key, "content": text}
+        result = {"type": "tool_result", "tool_use_id": key, "content": event.output}
         message = {"content": [result | {"is_error": event.failed}]}
         yield user | {"message": message, "toolUseResult": response}
     elif event.what in ("stop", "agent end"):

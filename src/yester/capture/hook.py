@@ -1,4 +1,5 @@
-"""`python3 -I -S hook.py EVENT [CLIENT]`: stdin into the spool, wake the worker, exit 0. Always.
+"""`python3 -I -S hook.py EVENT [CLIENT [armed]]`: stdin into the spool, wake the worker, exit 0.
+Always.
 
 It runs at every tool call and is compiled every time: so it is short and takes only modules which
 the interpreter has loaded by itself. What is rare, slow or wants an answer stands in ask.py.
@@ -36,7 +37,18 @@ def put(spool: bytes, name: bytes, data: bytes, sync: bool = True) -> None:
     posix.rename(spool + b"/tmp/" + name, spool + b"/new/" + name)  # returned: acknowledged
 
 
-def main(event: bytes, client: bytes, env: dict[bytes, bytes]) -> None:
+def armed(home: bytes, event: bytes, data: bytes) -> bool:
+    """Do words stand in it about which the worker has something to say? run/armed has them."""
+    try:
+        lines = posix.read(posix.open(home + b"/run/armed", posix.O_RDONLY), 1 << 17).split(b"\n")
+    except OSError:
+        return False
+    words = [line[len(event) + 1 :] for line in lines if line.startswith(event + b" ")]
+    ends = data if len(data) < 1 << 16 else data[: 1 << 15] + data[-(1 << 15) :]
+    return any(word in ends for word in words if word)
+
+
+def main(event: bytes, client: bytes, quiet: bool, env: dict[bytes, bytes]) -> None:
     if client not in (b"", b"claude-code"):  # what Claude Code sets, an agent around it has left
         env = {name: env[name] for name in env if name not in HINTS[:3]}
     began = time.monotonic()
@@ -50,27 +62,32 @@ def main(event: bytes, client: bytes, env: dict[bytes, bytes]) -> None:
         words = [b"yester/1", event, *hints]
     head = b"\t".join([word.replace(b"\t", b" ") for word in words])  # a value must stay one
     data = head.replace(b"\n", b" ") + b"\n" + data
-    home = env.get(b"HOME", b"") + b"/.yester"
+    home, asks = env.get(b"HOME", b"") + b"/.yester", event in ASKING and not quiet
     try:
         usual = not (b"YESTER_OFF" in env or b"YESTER_HOME" in env)
         usual = usual and __file__.encode().startswith(home[:-7])  # installed there: its own HOME
         if usual := usual and not posix.access(home + b"/run/rules", 0) and ours(home, env):
+            asks = asks or armed(home, event, data)
+            if quiet and not asks:
+                return  # what comes of it is told behind it
             put(home + b"/spool", name, data)
     except OSError:
         usual = False
-    if not usual or event in ASKING:
+    if not usual or asks:
         sys.path.append(__file__.rpartition("/")[0] or ".")
         from ask import ask, rare  # type: ignore[import-not-found,unused-ignore]
 
         home = home if usual else rare(event, name, data, env, put)
-    if home and event in ASKING:
+        asks = asks or (bool(home) and armed(home, event, data))
+    if home and asks:
         ask(home, event, name, data, began, env)
     elif home:
         posix.write(posix.open(home + b"/run/wake", posix.O_WRONLY | posix.O_NONBLOCK), b".")
 
 
 try:
-    main(sys.argv[1].encode(), "".join(sys.argv[2:3]).encode(), posix.environ)
+    quiet = sys.argv[3:] == ["armed"]  # asks only about words of run/armed
+    main(sys.argv[1].encode(), "".join(sys.argv[2:3]).encode(), quiet, posix.environ)
 except BaseException:  # noqa: BLE001 -- whatever is wrong here must not reach the agent
     pass
 posix._exit(0)

@@ -150,11 +150,11 @@ class _Runs:
         met: dict[str, int] = {}  # fingerprint → where it was met last
         for nth, place in enumerate(shell):
             step = self.steps[place]
-            shown = _not_to_be_used(step)
+            shown = unusable_command(step)
             if shown is None:
                 continue
             others = [
-                (_likeness(step, self.steps[then]), then)
+                (command_likeness(step, self.steps[then]), then)
                 for then in shell[nth + 1 : nth + 1 + _FEW_STEPS]
                 if not self._is_far(place, then)
                 and not self.steps[then].failing
@@ -211,7 +211,7 @@ def _named_targets(command: str) -> frozenset[str]:
     return frozenset(word for word in found if _PATHLIKE.search(word) and word[0] != "-")
 
 
-def _not_to_be_used(step: Step) -> Error | None:
+def unusable_command(step: Step) -> Error | None:
     """What a command says that does not work here; None for other failures."""
     if not step.ran.failed or step.kind == "look":
         return None
@@ -226,7 +226,7 @@ def _not_to_be_used(step: Step) -> Error | None:
     return shown
 
 
-def _likeness(one: Step, other: Step) -> float:
+def command_likeness(one: Step, other: Step) -> float:
     """How much of two commands is the same; 0 where it is all, or where one only looks."""
     if other.kind == "look" or other.ran.refused or one.typed == other.typed:
         return 0.0

@@ -25,6 +25,7 @@ from yester.cards.cards import (
     turn_sources,
 )
 from yester.cards.drafts import Draft, Gate, Looked
+from yester.cards.failures import find_failures
 from yester.cards.observations import observe_turn
 from yester.cards.outcomes import find_outcomes
 from yester.cards.repeats import (
@@ -41,7 +42,17 @@ from yester.cards.turns import LOOK_BACK, DistilRules, History, View, distilled_
 from yester.ingest.prepare import prepare_item, shown_texts
 from yester.memories.chains import link_decisions
 from yester.memories.typed import keep_rules
-from yester.model import DISTILLED, Entry, Item, PutCounts, Refinement, Session, Waiting, replace
+from yester.model import (
+    DISTILLED,
+    Entry,
+    Failure,
+    Item,
+    PutCounts,
+    Refinement,
+    Session,
+    Waiting,
+    replace,
+)
 from yester.store.contract import Store
 
 if TYPE_CHECKING:
@@ -81,6 +92,7 @@ class _Session:
         self.older: list[Item] = []
         self.made: dict[str, Distilled] = {}
         self.repeated = 0
+        self.failures: list[Failure] = []
 
     def read(self, rules: DistilRules) -> Iterator[None]:
         yield from self.history.read(rules)
@@ -90,6 +102,8 @@ class _Session:
         commits = changes.commits_by_turn(LOOK_BACK)
         yield
         outcomes = find_outcomes(turns, LOOK_BACK)
+        yield
+        self.failures = find_failures(turns, LOOK_BACK)
         yield
         statuses = judge_turns(changes, LOOK_BACK)
         first = self.history.first
@@ -250,6 +264,9 @@ class _Session:
                 store.remove([item.id for item in gone])
                 store.put([prepare_item(replace(item, status="active")) for item in freed])
             put = store.put(entries)
+            runs = [step.item.id for turn in self.turns for step in turn.steps if step.ran.command]
+            store.retract(Failure, {"item": runs})
+            store.append(self.failures)
             store.settle_session(self.waiting, rest)
         return put
 

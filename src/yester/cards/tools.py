@@ -271,6 +271,11 @@ def _kind_of_part(part: str) -> str:
     return next((row.name for row in rows if row.pattern.match(part)), "")
 
 
+def check_parts(command: str) -> set[str]:
+    """The tests, lints and builds among the commands of a line."""
+    return {part for part in split_command(command) if _kind_of_part(part) in CHECKS}
+
+
 def main_part(command: str) -> str:
     """The one that matters: the first of the command's kind, else the first that does something."""
     parts = split_command(command) or [command.split("\n", 1)[0]]

@@ -48,6 +48,8 @@ class Context:
     text: str = ""
     shown: tuple[Shown, ...] = ()
     left: tuple[Left, ...] = ()
+    decision: str = ""  # about the tool that is to be used: ask, block; "": it goes on
+    why: str = ""  # … for who reads that
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,4 +125,6 @@ def join_contexts(*parts: Context) -> Context:
         "\n".join(part.text for part in parts if part.text),
         tuple(one for part in parts for one in part.shown),
         tuple(one for part in parts for one in part.left),
+        next((part.decision for part in parts if part.decision), ""),
+        next((part.why for part in parts if part.decision), ""),
     )

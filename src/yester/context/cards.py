@@ -69,7 +69,7 @@ def read_status(store: Store, card: Item) -> Item:
     return next((one for one in read_cards(store, since) if one.id == card.id), card)
 
 
-def find_card(store: Store, hit: Hit) -> Item | None:
+def find_card(store: Store, hit: Hit | Item) -> Item | None:
     """The card of the turn that a hit is of."""
     if hit.kind not in _OF_A_TURN or not hit.session or not hit.prompt_number:
         return None
@@ -167,7 +167,7 @@ def find_open_ends(cards: Sequence[Item], now: int) -> Iterator[OpenEnd]:
         sessions.add(card.session)
         reason = _unfinished_reason(card, ends)
         whole = last and card_status(card) in _UNFINISHED
-        whole = whole and not any(_finishes(one, card) for one in later)
+        whole = whole and not is_finished(card, later)
         if whole:
             # Of a turn that was broken off only the request is known, and part of it may be done.
             bare = card.subtitle.endswith(("broken off", _UNSTARTED))
@@ -188,6 +188,10 @@ def _unfinished_reason(card: Item, ends: Sequence[str]) -> str:
         return ends[0] if ends else ""
     failed = card_status(card) == "failed"
     return next((text for text in ends if _FAILS.search(text)), "") if failed else ""
+
+
+def is_finished(card: Item, later: Sequence[Item]) -> bool:
+    return any(_finishes(one, card) for one in later)
 
 
 def _finishes(later: Item, card: Item) -> bool:

@@ -269,7 +269,7 @@ class Events:
     def _put_turn(self, one: _Judged, item: int) -> int:
         """The turn an event belongs to, brought up to date with it."""
         told, session, key = one.told, one.session, one.told.turn or one.told.id
-        if told.what in ("start", "read", "agent start", "other"):
+        if told.what in ("start", "read", "act", "agent start", "other"):
             return 0
         if told.what == "end":
             return self._end_open_turn(session, told.epoch)

@@ -29,7 +29,7 @@ Lock = Literal["ledger", "spend", "memories", "places", "events", "items", "work
 Row = (
     model.Injection | model.Feedback | model.Spend | model.Event | model.Turn | model.OwedStart
     | model.Refinement | model.Archived | model.Muted | model.Skipped | model.Answered
-    | model.Source
+    | model.Source | model.Failure
 )  # fmt: skip
 R = TypeVar("R", bound=Struct)
 
@@ -48,8 +48,8 @@ class Items(Protocol):
         """
 
     def remove(self, ids: Sequence[int], gone: tuple[int, str] | None = None) -> None:
-        """Take items out, rows and index in step; unknown ids are passed over. With `gone` (when,
-        why) memories are let go: their refs stay known, so that they do not come back, and no other
+        """Take items out, rows and index in step, and the failures of runs among them (`put` takes
+        those of a changed run as well); unknown ids are passed over. With `gone` (when, why) memories are let go: their refs stay known, so that they do not come back, and no other
         item ever gets their ids."""
 
     def forget(
@@ -218,7 +218,7 @@ class Ledger(Protocol):
         Known already, so that the row stays as it is: an event, a muted session, feedback of the
         same kind on an item in a session. Replaced: a turn (session, key), an owed start (session),
         a refinement (session, turn), an archived session, how far a transcript was read (path), a
-        spend (id). Added up: skipped records, answers. Passed over: how far a transcript was read
+        spend (id), a failure (item, mark). Added up: skipped records, answers. Passed over: how far a transcript was read
         of a project that was forgotten."""
 
     def retract(self, kind: type[Row], where: Mapping[str, object]) -> int:

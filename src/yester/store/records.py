@@ -81,11 +81,15 @@ LEDGER: Mapping[type[Struct], Table] = {
         Table(model.Muted, "muted", "session", "kept", renamed={"epoch": "made"}),
         Table(model.Skipped, "skipped", "agent, reason", "added up"),
         Table(model.Answered, "answered", "day, ms", "added up"),
+        Table(
+            model.Failure, "failure", "item, mark", "replaced",
+            encoded=dict.fromkeys(("changes", "tried"), tuple[int, ...]),
+        ),
         Table(model.Source, "source", "path", "replaced", encoded={"state": dict}),
         Table(model.Join, "project_join", renamed={"into": "into_key"}),
         Table(model.Change, "memory_change", encoded={"before": dict | None, "after": dict}),
     )
-}
+}  # fmt: skip
 
 
 _ENDS = (3_000, 2_000)  # characters of a tool's input and output that are looked at

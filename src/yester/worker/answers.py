@@ -22,17 +22,20 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from yester import __version__, git
-from yester.agents.descriptors import find_agent
+from yester.agents.descriptors import CLAUDE_CODE, find_agent
 from yester.agents.hooks import TRIAL, HookEvent
 from yester.capture.spool import NewerFormat, Spool, peek_event, read_event
 from yester.clock import DAY
 from yester.config import Config
+from yester.context.actions import Action
 from yester.context.block import Context, Shown, join_contexts
 from yester.errors import SourceError, StoreError
 from yester.fence import MOST_UNITS, count_units
 from yester.ingest.events import Events, is_off
 from yester.memory import Memory
 from yester.model import ON_REQUEST, Answered, Event, Feedback, Injection, OwedStart, replace
+from yester.operations import actions
+from yester.operations.actions import ActionRequest, build_action_context
 from yester.operations.context import EVENTS, ContextRequest, build_context
 from yester.recall.recall import Asked, Fates, answer_question
 from yester.recall.staleness import GitFacts, Staleness, Work, judge_staleness
@@ -44,8 +47,10 @@ if TYPE_CHECKING:
     from yester.text.embed import Embedder
     from yester.worker.threads import Background
 
-ASKING = frozenset(EVENTS.values())
+_ACTIONS = frozenset(actions.EVENTS.values())
+ASKING = _ACTIONS.union(EVENTS.values())
 _EVENT_NAMES = {what: name for name, what in EVENTS.items()}
+_LONGEST_RECENT = 200_000  # characters of an event that is held for its hook
 _ANNOUNCING = ("start", "prompt")  # events with which a user is told what became of rules
 _MOST_NEWS = 3
 _MANY = 20  # answers whose times wait to be written
@@ -78,6 +83,19 @@ def render_answer(client: str, event: str, text: str, message: str = "") -> byte
         return msgspec.json.encode({"additionalContext": sound})
     output = {"hookEventName": event, "additionalContext": sound}
     return msgspec.json.encode({"hookSpecificOutput": output})
+
+
+def add_decision(client: str, body: bytes, context: Context) -> bytes:
+    """The answer with the user's own word about a tool: the client asks, or does not use it. Only
+    where the client is known to take it; elsewhere the rule is told."""
+    if client != CLAUDE_CODE.name or not body:
+        return body
+    answer = msgspec.json.decode(body)
+    answer["hookSpecificOutput"] |= {
+        "permissionDecision": "deny" if context.decision == "block" else context.decision,
+        "permissionDecisionReason": f"yester: {context.why}",
+    }
+    return msgspec.json.encode(answer)
 
 
 def describe_given(block: Context, fitting: Context) -> str:
@@ -126,7 +144,7 @@ class Answers:
 
     def remember_event(self, event: HookEvent) -> None:
         """An event that has left the spool; its hook may yet ask."""
-        if event.what in ASKING:
+        if event.what in ASKING and event.size < _LONGEST_RECENT:
             self._recent[event.id] = event
             if len(self._recent) > _RECENT:
                 self._recent.popitem(last=False)
@@ -185,21 +203,27 @@ class Answers:
     def _make_delivery(self, event: HookEvent) -> Delivery:
         if self._events.refusal(event):
             return Delivery(event)
-        self._background.embedding.load_soon()
+        if event.what not in _ACTIONS:
+            self._background.embedding.load_soon()
         start = self._start_to_give(event)
         block = fitting = _NOTHING
         if start is not None:
             block = self._start_block(event, start)
-        if event.what != "start":
+        if event.what in _ACTIONS:
+            fitting = self._action_context(event)
+        elif event.what != "start":
             fitting = self._event_context(event, block)
-        self._memory.look_again(event.cwd)
+        if event.what not in _ACTIONS:
+            self._memory.look_again(event.cwd)
         shows = find_agent(event.agent).shows_messages and not event.actor
         shows = shows and self._memory.config.flag("announce")
         news = self._find_news(event) if shows else []
         given = describe_given(block, fitting) if shows else ""
         message = "\n".join(filter(None, (*(text for _, text in news), given)))
-        text = join_contexts(block, fitting).text
-        body = render_answer(event.agent, event.name, text, message)
+        whole = join_contexts(block, fitting)
+        body = render_answer(event.agent, event.name, whole.text, message)
+        if whole.decision:
+            body = add_decision(event.agent, body, whole)
         lines = [(_START, one) for one in block.shown] + [
             (event.name, one) for one in fitting.shown
         ]
@@ -339,6 +363,22 @@ class Answers:
         if block.text:
             request = replace(request, units=MOST_UNITS - count_units(block.text) - 1)
         return build_context(self._memory, request)
+
+    def _action_context(self, event: HookEvent) -> Context:
+        """What is known about a use of a tool. Of lines that have arrived some may not be in the
+        ledger yet: uses of tools follow each other closely."""
+        session = self._events.session_of(event)
+        shown = self._store.entries(Injection, {"session": session.id}) if session.id else []
+        own = [one for one in self._arrived if one.event.session == event.session]
+        facts = {one.reason for one in shown} | {
+            line.reason for one in own for _, line in one.lines
+        }
+        project = self._events.projects.by_key(session.project)
+        action = Action(event.tool, event.given, event.output, event.failed)
+        return build_action_context(
+            self._memory,
+            ActionRequest(action, project, event.session, event.epoch, facts, event.hints),
+        )
 
     def _make_request(self, event: HookEvent) -> ContextRequest:
         project = self._events.projects.by_key(self._events.session_of(event).project)

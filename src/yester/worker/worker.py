@@ -21,11 +21,14 @@ import yester
 from yester.capture.rules import load_rules, write_hook_rules
 from yester.capture.spool import open_spool
 from yester.config import Config, load_config
+from yester.context.actions import list_armed
 from yester.errors import ConfigError, StoreBusy, StoreError, StoreNewer, StoreReplaced
+from yester.files import update_file
 from yester.ingest.events import Events
 from yester.ingest.projects import describe_joins, join_next
 from yester.ingest.transcripts import index_old_lines, rebuild_if_stale
 from yester.operate.backups import open_safely
+from yester.operations.actions import switched_off
 from yester.worker.answers import Answers, Delivery
 from yester.worker.intake import Intake
 from yester.worker.jobs import Archiving, Distilling, Step, current_ms
@@ -65,6 +68,7 @@ class Worker:
         self._installed = installed_version()
         self._running = False  # not where it only drains
         self._jobs_wait = True
+        self._armed_at = ""  # how far the store had come when run/armed was written; "": do it
         self._joined = False  # are all projects that are to be joined?
         self._old_lines = 1  # items to be looked through for lines, as far as known
         self._spool = open_spool(home, os.environ)
@@ -91,12 +95,15 @@ class Worker:
             self._spool, self._events, self._log, self._watchdog, self._marks, self._answers,
             self._items_stored, clock,
         )  # fmt: skip
-        done, titles = self._background.follow_distilled, self._background.titles
-        distilling = Distilling(self._store, self._log, self._marks, done, titles=titles)
+        titles = self._background.titles
+        distilling = Distilling(
+            self._store, self._log, self._marks, self._follow_distilled, titles=titles
+        )
         archiving = Archiving(self._store, self._log)
         # What nobody waits for, in this order.
         self._jobs: tuple[Step, ...] = (
-            self._join_next, distilling.step, archiving.step, self._index_old_lines
+            self._join_next, distilling.step, self._arm_hooks, archiving.step,
+            self._index_old_lines,
         )  # fmt: skip
         self._use_settings()
         self._idle = self._config.number("worker_idle_minutes") * 60.0 if idle is None else idle
@@ -192,6 +199,25 @@ class Worker:
         self._old_lines = left  # after a fault, too: until the next start
         return left > 0
 
+    def _follow_distilled(self, session: int) -> None:
+        self._armed_at = ""
+        self._background.follow_distilled(session)
+
+    def _arm_hooks(self, config: Config) -> bool:
+        """run/armed: the words at which hooks of tools ask (`context.actions`)."""
+        if self._armed_at:
+            return False
+        with self._log.survive("arming hooks"):
+            self._armed_at = self._store.feed()[1]
+            lines = list_armed(self._store, switched_off(config))
+            path = self.home / "run" / "armed"
+            if lines:
+                update_file(path, "".join(f"{line}\n" for line in lines))
+            else:
+                path.unlink(missing_ok=True)
+        self._armed_at = self._armed_at or "failed"  # until something is distilled
+        return True
+
     @contextmanager
     def _rests_after_errors(self, what: str) -> Iterator[None]:
         """What is wrong with the store or the disk may be over after a while. The marks stay where
@@ -225,6 +251,8 @@ class Worker:
         if now - self._ticked < TICK:
             return
         self._ticked, self._jobs_wait = now, True
+        if self._armed_at != self._store.feed()[1]:
+            self._armed_at = ""  # a rule may have been written
         self._intake.look_again()
         self._spool.remove_abandoned(time.time())
         if not self._door.is_still_ours():
@@ -272,6 +300,7 @@ class Worker:
         found = load_rules(self._config)
         self._events.use_settings(self._config, found)
         write_hook_rules(self.home, found)
+        self._armed_at = ""
         if self._running:
             self._background.use_settings(self._config)
 

@@ -282,12 +282,13 @@ _INITIALIZE = {
 
 
 def hook_commands(plugin: Path) -> dict[str, str]:
-    """event → what the client runs, out of the plugin's hooks.json."""
+    """event → what the client runs, out of the plugin's hooks.json; the first, which is answered
+    whatever there is to say."""
     manifest = msgspec.json.decode((plugin / "hooks" / "hooks.json").read_bytes())
     return {
         event: hook["command"]
         for event, entries in manifest["hooks"].items()
-        for entry in entries
+        for entry in reversed(entries)
         for hook in entry["hooks"]
     }
 

@@ -175,6 +175,7 @@ class ItemRows(PlaceRows, VectorRows, LineRows):
                 self._unlink_item(id_, *row)
                 self._db.execute("DELETE FROM item WHERE id = ?", (id_,))
                 self._db.execute("DELETE FROM item_evidence WHERE item = ?", (id_,))
+                self._db.execute("DELETE FROM failure WHERE item = ?", (id_,))
         self._index.write_batch()
 
     def _remember_refs(self, ids: Sequence[int], epoch: int, why: str) -> None:

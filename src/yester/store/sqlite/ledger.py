@@ -98,6 +98,7 @@ _TOTALS: Mapping[str, _Sums] = {
         "epoch",
     ),
     "under way": _Sums("(SELECT * FROM spend WHERE outcome = '')", time="until"),
+    "failure": _Sums("failure", {"day": f"epoch / {DAY}"}, time="epoch"),
     "refined": _Sums("refined", {}, {"last": "max(epoch)"}, "epoch"),
 }  # fmt: skip
 

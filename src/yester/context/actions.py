@@ -1,0 +1,269 @@
+"""What an agent is told at the moment of action: after a failure, before a command, an edit or a
+plan. One line, and only where something is known; each fact once in a session.
+
+Nothing is looked for by meaning here: an error is known by its mark, a command by what is run, a
+file by the rule that names it. `run/armed` holds words without which there is nothing to say, so
+that a hook asks only where one of them stands in what has happened (`list_armed`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from yester.agents.values import relative_path, text_at
+from yester.cards.failures import command_mark, error_mark
+from yester.cards.titles import title_words
+from yester.cards.tools import (
+    command_kind,
+    command_line,
+    error_fingerprint,
+    find_errors,
+    shell_command,
+)
+from yester.context.block import Context, Here, Page
+from yester.context.cards import is_finished, read_cards
+from yester.context.endings import ending_lines, find_ending
+from yester.context.lines import (
+    card_line,
+    card_status,
+    one_line,
+    quote_text,
+    replace_quotes,
+)
+from yester.ingest.prepare import SHELLS
+from yester.memories.memory import GLOBAL
+from yester.memories.rules import list_rules, match_glob
+from yester.model import Failure, Filters, Item, Memo, Paging, replace
+from yester.redact import redact
+from yester.store.contract import Store
+
+BUDGET = 120  # tokens, all that is around the line among them
+PLANS = ("ExitPlanMode", "exit_plan_mode")
+_TWICE = 2  # times that a command has failed in the same way before anything is said
+_NAMED = 0.75  # share of the words of what was tried that a line of a plan has
+_WORDS = 3  # that it has at least
+_RULE, _ERROR, _COMMAND = 160, 80, 90  # characters
+_MOST_LINES = 400  # of a plan
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A use of a tool, before it or behind it."""
+
+    tool: str
+    given: Mapping[str, Any] = field(default_factory=dict)  # input, as the client names it
+    output: str | None = None  # None: it is still to come
+    failed: bool = False
+
+    @property
+    def command(self) -> str:
+        return text_at(self.given, "command", "cmd") if self.tool.lower() in SHELLS else ""
+
+    @property
+    def file(self) -> str:
+        return text_at(self.given, "file_path", "filePath", "path", "notebook_path")
+
+
+# What is known before or after an action: line after line, each with the item it is of, its fact
+# and what is to become of the tool ("": it goes on). The line that fits is told.
+Line = tuple[str, int, str, str]
+Reflex = Callable[[Store, Action, Here], Iterator[Line]]
+
+
+def at_action(
+    store: Store, action: Action, here: Here, known: Iterable[str], switched_off: Iterable[str] = ()
+) -> Context:
+    """The first reflex that has something to say. `known`: the facts that the session was told."""
+    told, off = set(known), set(switched_off)
+    after = action.output is not None
+    for setting, reflex in _REFLEXES:
+        if setting in off or (setting == "tell_endings") is not after:
+            continue
+        for line, item, fact, decision in reflex(store, action, here):
+            page = Page("memory", "", "", "", BUDGET)
+            # What is forbidden stays so, however often it was said.
+            if (fact not in told or decision) and page.add_line(line, item, fact):
+                return replace(page.finish_page(), decision=decision, why=line if decision else "")
+    return Context()
+
+
+# --- after a failure ------------------------------------------------------------------------------
+
+
+def _tell_ending(store: Store, action: Action, here: Here) -> Iterator[Line]:
+    """What ended the same error before."""
+    command = action.command
+    if not command or command_kind(command) == "look":
+        return
+    failed = action.failed or command_kind(command) in ("test", "lint", "build")
+    errors = find_errors(action.output or "") if failed else []
+    # As they are stored: without secrets.
+    marks = [
+        error_mark(replace(error, fingerprint=error_fingerprint(redact(error.text))))
+        for error in errors
+    ]
+    ending = find_ending(store, marks, here)
+    if ending is None:
+        return
+    for line in ending_lines(ending, here.calendar):
+        yield line, ending.told, f"error {ending.failure.mark}", ""
+
+
+# --- before a command -----------------------------------------------------------------------------
+
+
+def _tell_substitute(store: Store, action: Action, here: Here) -> Iterator[Line]:
+    """A command that failed here in the same way again and again, and what worked instead."""
+    if not action.command:
+        return
+    typed = command_line(action.command)
+    met = store.entries(Failure, {"command": command_mark(typed)})
+    items = {item.id: item for item in store.get([one.item for one in met])}
+    own = [
+        one for one in met
+        if one.item in items and items[one.item].project == here.project.key
+        and items[one.item].session != here.session and one.epoch < here.now
+    ]  # fmt: skip
+    instead = [one for one in own if one.came == "instead" and one.ended < here.now]
+    if not instead or any(one.came not in ("instead", "left") for one in own):
+        return
+    last = max(instead, key=lambda one: one.epoch)
+    times = len({items[one.item].session for one in own if one.mark == last.mark})
+    worked = next(iter(store.get([last.run])), None)
+    if times < _TWICE or worked is None:
+        return
+    other = command_line(shell_command(worked))
+    if other == typed:
+        return
+    day = here.calendar.day_label(last.epoch)
+    head = f"{quote_text(one_line(typed, _COMMAND))} failed here in {times} sessions (last {day})"
+    tail = f"{quote_text(one_line(other, _COMMAND))} worked instead."
+    error = quote_text(one_line(last.text, _ERROR))
+    for line in (f"{head}: {error}; {tail}", f"{head}; {tail}"):
+        yield line, last.item, f"command {last.command}", ""
+
+
+# --- before an edit -------------------------------------------------------------------------------
+
+
+def _tell_rule(store: Store, action: Action, here: Here) -> Iterator[Line]:
+    """The user's standing rule about a file that is about to be changed."""
+    if not action.file or action.command:
+        return
+    file = relative_path(action.file, here.project.root)
+    for memo in list_rules(store, (here.project.key, GLOBAL.key)):
+        if rule_covers(memo, file):
+            name = replace_quotes(one_line(file.rsplit("/", 1)[-1], 60))
+            line = f"The user's rule about {name}: {quote_text(one_line(memo.item.body, _RULE))}"
+            enforce = str(memo.content.get("enforce", "")) if memo.scope == "path" else ""
+            yield line, memo.item.id, f"rule {memo.item.id}", enforce.replace("tell", "")
+
+
+def rule_covers(memo: Memo, file: str) -> bool:
+    """Is it a rule for this file, by its scope or because it names it?"""
+    if memo.scope == "path":
+        return match_glob(memo.path, file)
+    return any(match_glob(name, file) for name in _named_files(memo))
+
+
+def _named_files(memo: Memo) -> list[str]:
+    """Files and folders that a rule names: what has a slash or an ending."""
+    words = re.findall(r"[\w*./@+-]*[\w*]", str(memo.content.get("rule", "")))
+    return [one for one in words if re.search(r"[\w*]/[\w*]|\w\.[a-z]\w{0,4}$|^\*\.", one)]
+
+
+# --- before a plan --------------------------------------------------------------------------------
+
+
+def _tell_approach(store: Store, action: Action, here: Here) -> Iterator[Line]:
+    """What a plan wants and what an earlier turn has tried in vain, or was taken back."""
+    if action.tool not in PLANS:
+        return
+    lines = text_at(action.given, "plan").split("\n")[:_MOST_LINES]
+    planned = [words for words in map(title_words, lines) if len(words) >= _WORDS]
+    for card in failed_approaches(store, here):
+        wanted = title_words(card.title)
+        enough = max(_WORDS, _NAMED * len(wanted))
+        if len(wanted) >= _WORDS and any(len(wanted & line) >= enough for line in planned):
+            for one in (card, replace(card, body="")):
+                told = card_line(one, here.calendar)
+                yield f"The plan names what was tried: {told}", card.id, f"plan {card.id}", ""
+
+
+def failed_approaches(store: Store, here: Here) -> list[Item]:
+    """Turns of the project that failed or were taken back, and that no later one has finished."""
+    cards = read_cards(store, Filters(projects=(here.project.key,), until=here.now))
+    return [
+        card for at, card in enumerate(cards)
+        if card_status(card) in ("failed", "reverted") and card.session != here.session
+        and not is_finished(card, cards[:at])
+    ]  # fmt: skip
+
+
+# Each with the setting that switches it off, in the order in which they are asked. What is known
+# about the lines that an edit replaces belongs before the rule's.
+_REFLEXES: Sequence[tuple[str, Reflex]] = (
+    ("tell_endings", _tell_ending),
+    ("tell_before", _tell_rule),
+    ("tell_before", _tell_substitute),
+    ("tell_before", _tell_approach),
+)
+SETTINGS = tuple(dict.fromkeys(setting for setting, _ in _REFLEXES))
+
+
+# --- when a hook is to ask ------------------------------------------------------------------------
+
+_MOST_ARMED = 400  # of a kind
+_SHORTEST, _LONGEST = 6, 48  # characters
+# What a number, a path … of an error has become, and what JSON writes in another way.
+_VARIES = re.compile(r"""\b(?:URL|ID|TIME|ADDRESS|PATH|HASH|N)\b|["\\\x00-\x1f\x7f]|[^\x00-\x7f]""")
+
+
+def list_armed(store: Store, switched_off: Iterable[str] = ()) -> list[str]:
+    """`EVENT words`, a line each: a hook asks where the words stand in what its event tells."""
+    off = set(switched_off)
+    lines: list[str] = []
+    ended = store.entries(Failure, {"came": ("fixed", "instead", "left")}, Paging(3 * _MOST_ARMED))
+    if "tell_endings" not in off:
+        printed = {one.mark for one in store.entries(Failure, {"came": "printed"})}
+        errors = [one for one in ended if one.mark not in printed and (one.run or one.tried)]
+        words = dict.fromkeys(_literal(error_fingerprint(one.text)) for one in errors)
+        for literal in list(filter(None, words))[:_MOST_ARMED]:
+            lines += [f"PostToolUse {literal}", f"PostToolUseFailure {literal}"]
+    if "tell_before" not in off:
+        ways = Counter((one.command, one.mark) for one in ended)
+        instead = [
+            one.item for one in ended
+            if one.came == "instead" and ways[one.command, one.mark] >= _TWICE
+        ]  # fmt: skip
+        heads = [_literal(command_line(shell_command(item))) for item in store.get(instead)]
+        paths = [
+            name
+            for memo in list_rules(store, ())
+            for name in ([memo.path] if memo.scope == "path" else _named_files(memo))
+        ]
+        words = dict.fromkeys([*filter(None, heads[:_MOST_ARMED]), *map(_path_literal, paths)])
+        if any(_has_failed(card) for card in read_cards(store, Filters())):
+            words |= dict.fromkeys(f'"{name}"' for name in PLANS)
+        lines += [f"PreToolUse {word}" for word in words]
+    return lines
+
+
+def _has_failed(card: Item) -> bool:
+    return card_status(card) in ("failed", "reverted")
+
+
+def _literal(text: str) -> str:
+    """The longest piece that is the same whenever it is met; "" where none says enough."""
+    best = max((part.strip() for part in _VARIES.split(text)), key=len)
+    return best[:_LONGEST].strip() if len(best) >= _SHORTEST else ""
+
+
+def _path_literal(glob: str) -> str:
+    """Of a path that may have wildcards; any file, where it is nothing else."""
+    best = max(re.split(r"[*?\[\]]", glob), key=len).strip("/")
+    return best if len(best) > 1 and best.isascii() else '"tool_input"'

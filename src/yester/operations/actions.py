@@ -1,0 +1,115 @@
+"""What an agent is told around a tool that is used, and by hand: what ended an error before.
+
+Apart from `context.py`: nothing here is looked for where a prompt waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from msgspec import Struct
+
+from yester.cards.failures import error_mark
+from yester.cards.tools import Error, error_fingerprint, find_errors
+from yester.config import Config, narrow_config
+from yester.context.actions import SETTINGS, Action, at_action
+from yester.context.block import Context, Here
+from yester.context.endings import Ending, ending_lines, find_ending
+from yester.memory import Memory
+from yester.model import Project
+from yester.operations import fields
+from yester.operations.fields import about
+from yester.operations.request import Request
+from yester.project import named_project
+from yester.redact import redact
+
+# By the names of Claude Code → what happens. Answered where there is something to say (run/armed).
+EVENTS: Mapping[str, str] = {
+    "PreToolUse": "act", "PostToolUse": "tool", "PostToolUseFailure": "failure",
+}  # fmt: skip
+_LONGEST = 20_000  # characters of an error that is asked about
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRequest:
+    """A use of a tool, where it happens, and of what its session was told at such moments."""
+
+    action: Action
+    project: Project
+    session: str = ""
+    now: int = 0  # ms; 0: the present
+    facts: Collection[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)  # can only have less shown
+
+
+def build_action_context(memory: Memory, request: ActionRequest) -> Context:
+    config = narrow_config(memory.config, request.variables)
+    here = Here(
+        request.project, request.session, request.now or memory.now,
+        everywhere=config.flag("cross_project"),
+    )  # fmt: skip
+    off = switched_off(config)
+    return at_action(memory.reading, request.action, here, request.facts, off)
+
+
+def switched_off(config: Config) -> list[str]:
+    """The reflexes that the user does not want; who wants nothing at prompts wants none of them."""
+    wanted = config.number("max_inject") > 0
+    return [name for name in SETTINGS if not (wanted and config.flag(name))]
+
+
+# --- asked by hand --------------------------------------------------------------------------------
+
+
+class FixRequest(Request, kw_only=True):
+    text: Annotated[str, about("The error, as it was printed.", min_length=1, max_length=_LONGEST)]
+    project: fields.ProjectName = ""
+
+
+class Fix(Struct, kw_only=True):
+    """An error that was met before, and what came of it."""
+
+    error: str
+    line: Annotated[str, about("What is known of it, in one line.")]
+    ended: Annotated[bool, about("Has anything ended it?")]
+    times: Annotated[int, about("That it was met, each once until it ended.")]
+    last: Annotated[int, about("When it was met last, ms since 1970.")]
+    project: str
+    turn: Annotated[int, about("The card of the turn in which it ended; 0: there is none.")]
+    item: Annotated[int, about("The run that showed it.")]
+    run: Annotated[int, about("The run that showed it no more; 0: none.")]
+    files: Annotated[list[str], about("Files after whose change it was gone.")]
+    cause: str
+
+
+class Fixes(Struct, kw_only=True):
+    count: int
+    fixes: list[Fix]
+
+
+def find_fixes(memory: Memory, request: FixRequest) -> Fixes:
+    """What ended an error before, in the project, else in any."""
+    store = memory.reading
+    project = memory.find_project(request.project) if request.project else named_project("")
+    here = Here(project, "", memory.now)
+    names = {one.key: one.name for one in store.projects()}
+    text = redact(request.text)
+    found = {error_mark(one): one for one in find_errors(text)}
+    # What no table knows as an error may be the very line that one told.
+    for line in text.split("\n"):
+        plain = Error(line.strip(), error_fingerprint(line.strip()), len(found))
+        found.setdefault(error_mark(plain), plain)
+    endings = [find_ending(store, [mark], here, asked=True) for mark in found]
+    fixes = [_describe(one, here, names) for one in endings if one is not None]
+    return Fixes(count=len(fixes), fixes=fixes)
+
+
+def _describe(one: Ending, here: Here, names: Mapping[str, str]) -> Fix:
+    return Fix(
+        error=one.failure.text, line=ending_lines(one, here.calendar)[0], ended=one.ended,
+        times=one.times, last=one.last, project=names.get(one.failing.project, ""),
+        turn=one.card.id if one.card else 0, item=one.failing.id, run=one.failure.run,
+        files=list(one.files), cause=one.cause,
+    )  # fmt: skip
