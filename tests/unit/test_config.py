@@ -41,7 +41,7 @@ def test_no_setting_with_a_path_may_come_from_the_environment():
 @pytest.mark.requirement("OPS-03")
 def test_nothing_that_sends_data_may_come_from_the_environment():
     sections = {s.section for s in SETTINGS}
-    assert sections == {"", "embed", "llm", "archive"}
+    assert sections == {"", "tell", "embed", "llm", "archive"}
     assert [s.name for s in SETTINGS if s.section and (s.env or s.web)] == []
 
 

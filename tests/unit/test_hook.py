@@ -115,16 +115,19 @@ def test_the_plugin_has_the_same_bytes(name):
 def test_the_plugin_hooks_every_event_with_its_own_name():
     hooks = json.loads((PLUGIN / "hooks.json").read_text())["hooks"]
     assert set(hooks) == set(EVENTS)
-    for event, (entry,) in hooks.items():
-        (handler,) = entry["hooks"]
-        assert handler["type"] == "command"
-        assert handler["command"] == (
-            f'python3 -I -S "${{CLAUDE_PLUGIN_ROOT}}/hooks/hook.py" {event} claude-code'
-        )
-        assert 0 < handler["timeout"] <= 10
-    matchers = {event: entry.get("matcher") for event, (entry,) in hooks.items()}
-    assert matchers["PreToolUse"] == "Read"
-    assert matchers["PostToolUse"] == matchers["PostToolUseFailure"] == "*"
+    for event, entries in hooks.items():
+        quiet = ["", " armed"] if event == "PreToolUse" else [""]
+        for entry, word in zip(entries, quiet, strict=True):
+            (handler,) = entry["hooks"]
+            assert handler["type"] == "command"
+            assert handler["command"] == (
+                f'python3 -I -S "${{CLAUDE_PLUGIN_ROOT}}/hooks/hook.py" {event} claude-code{word}'
+            )
+            assert 0 < handler["timeout"] <= 10
+    matchers = {event: [entry.get("matcher") for entry in hooks[event]] for event in hooks}
+    acts = "Bash|Edit|Write|MultiEdit|NotebookEdit|ExitPlanMode"
+    assert matchers["PreToolUse"] == ["Read", acts]
+    assert matchers["PostToolUse"] == matchers["PostToolUseFailure"] == ["*"]
 
 
 @pytest.mark.requirement("CAP-01")
@@ -134,15 +137,16 @@ def test_its_commands_work_from_a_folder_with_spaces(project, env, tmp_path):
     hooks = json.loads((root / "hooks" / "hooks.json").read_text())["hooks"]
     put_python(tmp_path / "bin")
     env |= {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "CLAUDE_PLUGIN_ROOT": str(root)}
-    for event, (entry,) in hooks.items():
+    commands = [(event, entry["hooks"][0]["command"]) for event in hooks for entry in hooks[event]]
+    for event, command in commands:
         payload = json.dumps({"hook_event_name": event}).encode()
         done = subprocess.run(
-            ["sh", "-c", entry["hooks"][0]["command"]],
+            ["sh", "-c", command],
             input=payload, capture_output=True, cwd=project, env=env,
         )  # fmt: skip
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     told = waiting(Path(env["HOME"]) / ".yester")
-    assert sorted(one.event for one in told) == sorted(EVENTS)
+    assert sorted({one.event for one in told}) == sorted(EVENTS)
     assert all(json.loads(one.payload)["hook_event_name"] == one.event for one in told)
 
 
@@ -548,6 +552,28 @@ def test_what_the_worker_answers_is_printed_as_it_is(project, user, env, event):
     with worker_that(user / ".yester", lambda c: (c.sendall(answered(body)), c.close())):
         done = until(lambda: (ran := hook(event, cwd=project, env=env)).out and ran)
     assert (done.code, done.out, done.err) == (0, body, b"")
+
+
+@pytest.mark.requirement("DEL-15")
+def test_a_tool_is_asked_about_where_words_of_its_event_are_armed_and_a_quiet_hook_keeps_nothing(
+    project, env, installed_hook
+):
+    home, script = Path(env["HOME"]) / ".yester", Path(installed_hook)
+    (home / "run" / "armed").write_text("PreToolUse rtk npm\nPostToolUseFailure link is closed\n")
+
+    def tell(event, said, *words):
+        payload = {"tool_name": "Bash", "tool_input": {"command": said}}
+        return hook(event, "claude-code", *words, cwd=project, env=env, payload=payload,
+                    script=script)  # fmt: skip
+
+    with worker_that(home, lambda c: (c.sendall(answered(b"known")), c.close())) as asked:
+        assert tell("PreToolUse", "cd src && rtk npm test", "armed").out == b"known"
+        assert tell("PostToolUseFailure", "link is closed").out == b"known"
+        assert (len(asked), len(waiting(home))) == (2, 2)
+        assert tell("PreToolUse", "link is closed", "armed").silent
+        assert len(waiting(home)) == 2  # what comes of it is told behind it
+        assert tell("PostToolUse", "rtk npm test").silent
+        assert (len(asked), len(waiting(home))) == (2, 3)
 
 
 def test_other_events_do_not_ask(project, user, env):

@@ -47,7 +47,6 @@ class Agent:
     shows_messages: bool = False
     answerable: tuple[str, ...] = (
         "SessionStart", "UserPromptSubmit", "SubagentStart", "PreToolUse", "PostToolUse",
-        "PostToolUseFailure",
     )  # fmt: skip
     payload_field: str = ""
     transcript_path: str = ""

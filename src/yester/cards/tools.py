@@ -66,6 +66,11 @@ def shell_command(item: Item) -> str:
     return split_call(item)[0] if command is None else command
 
 
+def typed_command(item: Item) -> str:
+    """The first line of what a shell was told; "" for every other item."""
+    return command_line(shell_command(item)) if item.tool.lower() in SHELLS else ""
+
+
 def call_title(item: Item) -> str:
     """`Edit git_test.go +3 −1`, `pytest: 2 failed`, `Bash: git push`; "" where nothing tells."""
     call = item.call

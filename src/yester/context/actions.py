@@ -22,7 +22,7 @@ from yester.cards.tools import (
     command_line,
     error_fingerprint,
     find_errors,
-    shell_command,
+    typed_command,
 )
 from yester.context.block import Context, Here, Page
 from yester.context.cards import is_finished, read_cards
@@ -81,7 +81,7 @@ def at_action(
     told, off = set(known), set(switched_off)
     after = action.output is not None
     for setting, reflex in _REFLEXES:
-        if setting in off or (setting == "tell_endings") is not after:
+        if setting in off or (setting == "tell.endings") is not after:
             continue
         for line, item, fact, decision in reflex(store, action, here):
             page = Page("memory", "", "", "", BUDGET)
@@ -136,7 +136,7 @@ def _tell_substitute(store: Store, action: Action, here: Here) -> Iterator[Line]
     worked = next(iter(store.get([last.run])), None)
     if times < _TWICE or worked is None:
         return
-    other = command_line(shell_command(worked))
+    other = typed_command(worked)
     if other == typed:
         return
     day = here.calendar.day_label(last.epoch)
@@ -144,7 +144,7 @@ def _tell_substitute(store: Store, action: Action, here: Here) -> Iterator[Line]
     tail = f"{quote_text(one_line(other, _COMMAND))} worked instead."
     error = quote_text(one_line(last.text, _ERROR))
     for line in (f"{head}: {error}; {tail}", f"{head}; {tail}"):
-        yield line, last.item, f"command {last.command}", ""
+        yield line, worked.id, f"command {last.command}", ""
 
 
 # --- before an edit -------------------------------------------------------------------------------
@@ -207,10 +207,10 @@ def failed_approaches(store: Store, here: Here) -> list[Item]:
 # Each with the setting that switches it off, in the order in which they are asked. What is known
 # about the lines that an edit replaces belongs before the rule's.
 _REFLEXES: Sequence[tuple[str, Reflex]] = (
-    ("tell_endings", _tell_ending),
-    ("tell_before", _tell_rule),
-    ("tell_before", _tell_substitute),
-    ("tell_before", _tell_approach),
+    ("tell.endings", _tell_ending),
+    ("tell.before", _tell_rule),
+    ("tell.before", _tell_substitute),
+    ("tell.before", _tell_approach),
 )
 SETTINGS = tuple(dict.fromkeys(setting for setting, _ in _REFLEXES))
 
@@ -228,19 +228,19 @@ def list_armed(store: Store, switched_off: Iterable[str] = ()) -> list[str]:
     off = set(switched_off)
     lines: list[str] = []
     ended = store.entries(Failure, {"came": ("fixed", "instead", "left")}, Paging(3 * _MOST_ARMED))
-    if "tell_endings" not in off:
+    if "tell.endings" not in off:
         printed = {one.mark for one in store.entries(Failure, {"came": "printed"})}
         errors = [one for one in ended if one.mark not in printed and (one.run or one.tried)]
         words = dict.fromkeys(_literal(error_fingerprint(one.text)) for one in errors)
         for literal in list(filter(None, words))[:_MOST_ARMED]:
             lines += [f"PostToolUse {literal}", f"PostToolUseFailure {literal}"]
-    if "tell_before" not in off:
+    if "tell.before" not in off:
         ways = Counter((one.command, one.mark) for one in ended)
         instead = [
             one.item for one in ended
             if one.came == "instead" and ways[one.command, one.mark] >= _TWICE
         ]  # fmt: skip
-        heads = [_literal(command_line(shell_command(item))) for item in store.get(instead)]
+        heads = [_literal(typed_command(item)) for item in store.get(instead)]
         paths = [
             name
             for memo in list_rules(store, ())

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from yester.cards.statements import is_reason, split_statements
-from yester.cards.tools import command_line, replaced_texts, shell_command
+from yester.cards.tools import replaced_texts, typed_command
 from yester.clock import Calendar
 from yester.context.block import Here
 from yester.context.cards import find_card, holds
 from yester.context.lines import one_line, quote_text, short_name
-from yester.ingest.prepare import SHELLS
 from yester.model import Failure, Filters, Item
 from yester.store.contract import Store
 from yester.tables import load_pattern
@@ -49,7 +48,9 @@ class Ending:
 
     @property
     def told(self) -> int:
-        """The item that a line about it is of."""
+        """The item that a line about it is of: what is done like it was used."""
+        if self.failure.came == "instead" and self.run is not None:
+            return self.run.id
         return self.card.id if self.card is not None else self.failing.id
 
     @property
@@ -127,7 +128,10 @@ def _agreed_ending(store: Store, ended: Sequence[Failure]) -> Failure | None:
 def _way_of(one: Failure, items: dict[int, Item]) -> set[str]:
     """The files that were changed, the commands that were run."""
     found = [items[id_] for id_ in (one.changes or (one.run,)) if id_ in items]
-    return {*_edited_files(found), *(_typed(item) for item in found if not item.files_modified)}
+    return {
+        *_edited_files(found),
+        *(typed_command(item) for item in found if not item.files_modified),
+    }
 
 
 def _read_ending(
@@ -164,10 +168,6 @@ def _edited_files(items: Iterable[Item]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(file for item in items for file in item.files_modified))
 
 
-def _typed(item: Item) -> str:
-    return command_line(shell_command(item)) if item.tool.lower() in SHELLS else ""
-
-
 # --- in words ------------------------------------------------------------------------------------
 
 
@@ -187,7 +187,7 @@ def ending_lines(one: Ending, calendar: Calendar) -> list[str]:
 
 def _describe_way(one: Ending) -> str:
     if one.failure.came == "instead" and one.run is not None:
-        return f"{quote_text(one_line(_typed(one.run), _COMMAND))} worked instead"
+        return f"{quote_text(one_line(typed_command(one.run), _COMMAND))} worked instead"
     if not one.ended or not one.changes:
         return "nothing has ended it"
     card, files = one.card, one.files
@@ -210,7 +210,7 @@ def _describe_changes(changes: Sequence[Item]) -> str:
     files = _edited_files(changes)
     if files:
         return f"a change to {_name_files(files)}"
-    typed = dict.fromkeys(filter(None, map(_typed, changes)))
+    typed = dict.fromkeys(filter(None, map(typed_command, changes)))
     return " and ".join(quote_text(one_line(one, _COMMAND)) for one in list(typed)[-2:])
 
 

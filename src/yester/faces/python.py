@@ -43,6 +43,7 @@ from yester.model import (
 )  # fmt: skip
 from yester.operations import fields
 from yester.operations.authorship import LineHistory, LinesRequest, explain_lines
+from yester.operations.actions import Fix, FixRequest, find_fixes
 from yester.operations.context import ContextRequest, build_context
 from yester.operations.forget import ForgetRequest, Forgetting, forget_items
 from yester.operations.memories import find_place
@@ -157,6 +158,12 @@ class OpenMemory(Memory):
             asked = asked.in_conversation(before, filters.session, files)
         found = self.answer(asked)
         return Explained(found) if explain else found.hits
+
+    def fix(self, text: str, *, project: str | None = None) -> list[Fix]:
+        """What ended an error before, given as it was printed: in `project`, else in any."""
+        return find_fixes(
+            self, make_request(FixRequest, {}, {"text": text, "project": project or ""})
+        ).fixes
 
     def timeline(
         self,

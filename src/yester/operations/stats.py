@@ -57,6 +57,9 @@ class Stats(Struct, kw_only=True):
     newest: int | None
     distilled: list[figures.Distilled]
     shown: list[figures.ShownAt]
+    reflexes: Annotated[
+        list[figures.Reflex], about("What followed what was told at the moment of action.")
+    ]
     note: str
 
 
@@ -74,6 +77,7 @@ def count_contents(memory: Memory, request: StatsRequest) -> Stats:
         lag_ms=figures.middle_lag(store, _LAGS),
         distilled=figures.distilled_totals(store),
         shown=figures.shown_totals(store, since),
+        reflexes=figures.reflex_totals(store, since),
         note=ESTIMATE_NOTE,
     )
 
@@ -98,6 +102,8 @@ class Series(Struct, kw_only=True):
     shown_lines: list[int]
     lag_ms: Annotated[Middles, about("From a hook to the store.")]
     answer_ms: Annotated[Middles, about("What the worker took to answer a hook.")]
+    errors_met: Annotated[list[int], about("Errors that runs showed.")]
+    errors_ended: Annotated[list[int], about("Those of them that ended.")]
     spend: Annotated[list[float], about("Dollars for language models.")]
     note: str
 
@@ -124,6 +130,8 @@ def count_days(memory: Memory, request: SeriesRequest) -> Series:
         shown_lines=[lines for lines, _, _ in shown],
         lag_ms=_make_middles(daily.lags, days),
         answer_ms=_make_middles(daily.answers, days),
+        errors_met=[daily.errors.get(day, (0, 0))[0] for day in days],
+        errors_ended=[daily.errors.get(day, (0, 0))[1] for day in days],
         spend=[round(dollars[name], 6) for name in names],
         note=ESTIMATE_NOTE,
     )

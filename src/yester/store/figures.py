@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 
 from yester.clock import DAY
-from yester.model import CURATED, Event, Paging, Project, replace
+from yester.model import (
+    CURATED,
+    Event,
+    Failure,
+    Feedback,
+    Filters,
+    Injection,
+    Paging,
+    Project,
+    replace,
+)
 
 if TYPE_CHECKING:
     from yester.store.contract import Store
+
+
+REFLEXES = ("error", "command", "rule", "plan")  # what a line at the moment of action is about
+_MOST_LINES = 2_000  # of the ledger that are looked at for what followed
 
 
 class Counts(Struct, frozen=True):
@@ -76,6 +90,16 @@ class ShownAt(Struct, frozen=True):
     discovery_tokens: int
 
 
+# What agents were told at the moment of action: error, command, rule or plan; how often something
+# was done about it, nothing was, and it did not help or the user called it useless.
+class Reflex(Struct, frozen=True):
+    about: str
+    told: int
+    used: int
+    ignored: int
+    wrong: int
+
+
 class Lag(Struct, frozen=True):  # milliseconds: half took no longer, all but one of a hundred
     p50: int | None
     p99: int | None
@@ -88,6 +112,7 @@ class Daily(NamedTuple):
     shown: Mapping[int, tuple[int, int, int]]  # day → lines, their tokens, those behind them
     lags: Mapping[int, Lag]  # from hook to store
     answers: Mapping[int, Lag]  # what hooks waited for the worker
+    errors: Mapping[int, tuple[int, int]]  # day → met, and how many of these have ended
 
 
 class Part(NamedTuple):
@@ -255,7 +280,43 @@ def daily_figures(store: Store, since: int) -> Daily:
     }
     lags = store.totals("event", ("day", "lag"), since=begin)
     answers = store.totals("answered", ("day", "ms"), since=begin)
-    return Daily(items, shown, _middles_by_day(lags), _middles_by_day(answers))
+    errors: defaultdict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for day, came, number in store.totals("failure", ("day", "came"), since=begin):
+        if came != "printed":
+            met, ended = errors[day]
+            errors[day] = met + number, ended + (number if came != "left" else 0)
+    return Daily(items, shown, _middles_by_day(lags), _middles_by_day(answers), errors)
+
+
+def reflex_totals(store: Store, since: int) -> list[Reflex]:
+    """What became of what agents were told at the moment of action, from then on. An error that was
+    met again in the session after something was done about it: that was wrong."""
+    events = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+    lines = store.entries(Injection, {"event": events}, Paging(_MOST_LINES))
+    told = [line for line in lines if line.epoch >= since and line.reason.split(" ")[0] in REFLEXES]
+    feedback = store.entries(Feedback, {"item": sorted({line.item for line in told})})
+    counts: dict[str, Counter[str]] = {}
+    for line in told:
+        own = {
+            one.what: one.epoch
+            for one in feedback
+            if one.item == line.item and one.session in (0, line.session)
+        }
+        came = "used" if "acted" in own or "useful" in own else "ignored"
+        if "useless" in own or ("acted" in own and _met_again(store, line, own["acted"])):
+            came = "wrong"
+        about = line.reason.split(" ")[0]
+        counts.setdefault(about, Counter()).update(["told", came])
+    names = ("told", "used", "ignored", "wrong")
+    return [Reflex(about, *(counts[about][name] for name in names)) for about in sorted(counts)]
+
+
+def _met_again(store: Store, line: Injection, epoch: int) -> bool:
+    about, _, mark = line.reason.partition(" ")
+    later = store.entries(Failure, {"mark": mark}) if about == "error" else []
+    runs = [one.item for one in later if one.epoch > epoch and one.came != "printed"]
+    session = next(iter(store.sessions(Filters(session_id=line.session))), None)
+    return any(session and item.session == session.key for item in store.get(runs))
 
 
 def _middles_by_day(rows: Iterable[Sequence[int]]) -> dict[int, Lag]:

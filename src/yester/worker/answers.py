@@ -25,6 +25,7 @@ from yester import __version__, git
 from yester.agents.descriptors import CLAUDE_CODE, find_agent
 from yester.agents.hooks import TRIAL, HookEvent
 from yester.capture.spool import NewerFormat, Spool, peek_event, read_event
+from yester.cards.tools import typed_command
 from yester.clock import DAY
 from yester.config import Config
 from yester.context.actions import Action
@@ -149,12 +150,15 @@ class Answers:
             if len(self._recent) > _RECENT:
                 self._recent.popitem(last=False)
 
-    def note_edits(self, events: Sequence[HookEvent]) -> None:
-        """An edited file that something shown in this session is about: it was acted on."""
+    def note_deeds(self, events: Sequence[HookEvent]) -> None:
+        """An edited file that something shown in this session is about, a command that it is: it
+        was acted on."""
         rows = []
         for one in events:
             edited = {name for item in one.items for name in item.files_modified}
-            session = self._store.session(one.session, one.agent) if edited else None
+            typed = {typed_command(item) for item in one.items if not one.failed} - {""}
+            acts = edited or typed
+            session = self._store.session(one.session, one.agent) if acts else None
             if session is None:
                 continue
             ledger = self._store.entries(Injection, {"session": session.id})
@@ -162,7 +166,7 @@ class Answers:
             rows += [
                 Feedback(item.id, "acted", one.epoch, session.id)
                 for item in self._store.get(sorted(shown))
-                if edited & set(item.files_modified)
+                if edited & set(item.files_modified) or typed_command(item) in typed
             ]
         if rows:
             with self._store.transaction("ledger"):

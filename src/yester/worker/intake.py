@@ -131,7 +131,7 @@ class Intake:
         self.events += len(taken.new)
         self.last = self._clock()
         self._stored()
-        self._answers.note_edits(taken.new)
+        self._answers.note_deeds(taken.new)
         told = {one.id: one for one in (*taken.new, *taken.again)}
         for path in batch:
             if path.name in taken.unreadable:

@@ -1,14 +1,16 @@
-"""The commands about what an agent is given: context, feedback on what came of it, and off."""
+"""The commands about what an agent is given: context, fix, feedback on what came of it, and off."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from yester.agents.descriptors import detect_session
 from yester.capture import ask, rules
@@ -19,12 +21,15 @@ from yester.errors import UsageError
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.screen import count_noun, table_lines
 from yester.model import UseCounts, replace
+from yester.operations.actions import FixRequest, find_fixes
 from yester.operations.context import ContextRequest, build_context
 from yester.operations.ledger import record_feedback
 from yester.project import Projects
 from yester.recall.feedback import usefulness
 from yester.text.document import estimate_tokens, reading_cost
+from yester.text.sentences import shorten_text
 
+_LONGEST_ERROR, _ERROR = 20_000, 120  # characters
 _UNUSED = UseCounts(0, 0, {})
 
 
@@ -97,6 +102,25 @@ def _why_lines(rows: list[dict[str, Any]], given: Context) -> Iterator[str]:
             f"This injection: {count_noun(len(rows), 'line')}, ~{estimate_tokens(given.text):,}t "
             f"with all that is around them; the items are ~{read:,}t to read{work}. {ESTIMATE_NOTE}"
         )
+
+
+@command("fix")
+def fix_command(app: App, /, text: tuple[str, ...], project: str | None) -> Output:
+    """Show what ended an error before, given as it was printed, or on the standard input.
+
+    It is looked for in the project of the current folder first, then everywhere: a run that showed
+    the same error, the run that passed after it, and what was changed in between.
+    """
+    printed = " ".join(text) or ("" if sys.stdin.isatty() else sys.stdin.read()[:_LONGEST_ERROR])
+    if not printed.strip():
+        raise UsageError('name the error: yester fix "…", or pipe what was printed into it')
+    known = {one.key for one in app.reading.projects()}
+    place = app.find_project(project, instead="")
+    name = place.key if project or place.key in known else ""
+    found = find_fixes(app.memory, FixRequest(text=printed, project=name))
+    lines = (f"{shorten_text(one.error, _ERROR)}\n    {one.line}" for one in found.fixes)
+    nothing = "" if found.fixes else "No run that showed this error is recorded with an end."
+    return Output(structs.asdict(found), lines, nothing)
 
 
 # --- feedback -------------------------------------------------------------------------------------

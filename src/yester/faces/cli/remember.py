@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from yester.errors import NotFound, UsageError, YesterError
+from yester.errors import NotFound, NotYours, UsageError, YesterError
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.memories import format_memo, memo_as_json, show_change
 from yester.memories import lifecycle
@@ -31,7 +31,7 @@ _DONE = {
 def remember_command(
     app: App, /, text: tuple[str, ...], project: str | None, everywhere: bool,
     settings: tuple[str, ...], update: str | None, supersedes: str | None, in_editor: bool,
-    why: str, **given: Any,
+    why: str, enforce: str | None, **given: Any,
 ) -> Output:  # fmt: skip
     """Remember TEXT: a decision, a rule for your agents, anything that must not be lost.
 
@@ -41,7 +41,10 @@ def remember_command(
     """
     if settings and not given["type"]:
         raise UsageError("--set needs --type: fields belong to a category")
+    if enforce:
+        given["type"], settings = given["type"] or "rule", (*settings, f"enforce={enforce}")
     content = get_category(given["type"]).parse_settings(settings) if settings else {}
+    _check_enforcement(content, given["path"])
     scope = "global" if everywhere else ""
     draft = Draft(_read_words(text, in_editor), content=content, scope=scope, **given)
 
@@ -66,6 +69,20 @@ def remember_command(
         **memo_as_json(app, kept.memo),
     }  # fmt: skip
     return Output(value, _kept_lines(app, kept, alike), code=int(kept.done == "refused"))
+
+
+def _check_enforcement(content: Mapping[str, Any], path: str) -> None:
+    """Who is stopped by a rule is stopped by the user: an agent's shell has no terminal."""
+    enforce = content.get("enforce", "tell")
+    if enforce == "tell":
+        return
+    if not path:
+        raise UsageError(f"enforce={enforce} is for a rule about files; name them: --path GLOB")
+    if not sys.stdin.isatty():
+        raise NotYours(
+            f"enforce={enforce} must come from you; say it in a terminal of your own, or in the "
+            "viewer (yester ui)"
+        )
 
 
 def _read_words(words: tuple[str, ...], in_editor: bool) -> str:
@@ -114,13 +131,15 @@ def _kept_lines(app: App, kept: Kept, alike: list[Likeness]) -> Iterator[str]:
 @command("memory edit")
 def edit_command(
     app: App, /, memory: str, source: str | None, why: str, everywhere: bool, project: str | None,
-    path: str | None, **given: Any,
+    path: str | None, enforce: str | None, **given: Any,
 ) -> Output:  # fmt: skip
     """Change MEMORY by options or, without any, in $EDITOR. Unchanged, nothing is written.
 
     What somebody else changes meanwhile is kept; where both have changed the same, you are told.
     """
     memo = lifecycle.find_memory(app.store, memory)
+    if enforce:
+        given["settings"] = (*given["settings"], f"enforce={enforce}")
     if everywhere or project or path or any(given.values()):
         if source:
             raise UsageError("--from has the whole; leave out the other options")
@@ -139,6 +158,8 @@ def _change_by_options(
         return [one for one in dict.fromkeys((*have, *added)) if one not in dropped]
 
     base, category = forms.plain_form(memo), get_category(given["type"] or memo.item.type)
+    content = category.parse_settings(given["settings"])
+    _check_enforcement(content, place.get("path", memo.path))
     tags, untags = normalise_tags(given["add_tags"]), normalise_tags(given["drop_tags"])
     single = {name: given[name] for name in ("title", "type", "confidence")}
     changes = {
@@ -146,7 +167,7 @@ def _change_by_options(
         **place,
         "tags": edit_list(base["tags"], tags, untags),
         "files": edit_list(base["files"], given["add_files"], given["drop_files"]),
-        "content": category.parse_settings(given["settings"]),
+        "content": content,
     }
     return lifecycle.edit_memory(app.store, memo.item.id, changes, app.memory.by(why), base=base)
 

@@ -19,16 +19,28 @@ from yester.llm.budget import DAY, day_of, known_prices, open_asker
 from yester.memory import Memory
 from yester.model import ANYTHING, Filters, Hit, Item, Paging, replace
 from yester.operate import bench
-from yester.operations.stats import Spend, Stats, StatsRequest, count_contents, count_spending
+from yester.operations.stats import (
+    Series,
+    SeriesRequest,
+    Spend,
+    Stats,
+    StatsRequest,
+    count_contents,
+    count_days,
+    count_spending,
+)
 from yester.recall.recall import Asked
 from yester.store.contract import Store
 from yester.store.figures import Refinements, refinement_totals
 from yester.tables import load_table
 
+_MOST_DAYS = 366  # of errors day by day
+
 
 @command("stats")
 def stats_command(app: App, days: int, prices: bool) -> Output:
-    """Show what the memory holds, what language models have cost, and what agents were shown.
+    """Show what the memory holds, what language models have cost, what agents were shown and what
+    came of it, and the errors that runs showed.
 
     Costs are by day (UTC), model and purpose (with the version of what is asked); calls that were
     not made or could not be used are counted with the reason. Discovery tokens are what an item was
@@ -38,11 +50,12 @@ def stats_command(app: App, days: int, prices: bool) -> Output:
         return _show_prices()
     request, since = StatsRequest(days=days), day_of(app.now) - (days - 1) * DAY
     contents, spend = count_contents(app.memory, request), count_spending(app.memory, request)
+    series = count_days(app.memory, SeriesRequest(days=min(days, _MOST_DAYS)))
     refined, llm = refinement_totals(app.reading, since), _describe_llm(app)
     value = structs.asdict(contents) | structs.asdict(spend)
     return Output(
-        {**value, "llm": llm, "refined": refined._asdict()},
-        chain(_total_lines(contents, spend, llm), _stats_lines(contents, spend, refined)),
+        {**value, "llm": llm, "refined": refined._asdict(), "errors": _error_rows(series)},
+        chain(_total_lines(contents, spend, llm), _stats_lines(contents, spend, refined, series)),
     )
 
 
@@ -75,7 +88,15 @@ def _describe_llm(app: App) -> dict[str, Any]:
     return found
 
 
-def _stats_lines(contents: Stats, spend: Spend, refined: Refinements) -> Iterator[str]:
+def _error_rows(series: Series) -> list[dict[str, Any]]:
+    """The days on which runs showed errors."""
+    days = zip(series.days, series.errors_met, series.errors_ended, strict=True)
+    return [{"day": day, "met": met, "ended": ended} for day, met, ended in days if met]
+
+
+def _stats_lines(
+    contents: Stats, spend: Spend, refined: Refinements, series: Series
+) -> Iterator[str]:
     days = count_noun(contents.days, "day")
     if refined.turns or refined.kept:
         turns = count_noun(refined.turns, "turn")
@@ -86,6 +107,9 @@ def _stats_lines(contents: Stats, spend: Spend, refined: Refinements) -> Iterato
     made, shown = ([*map(structs.asdict, rows)] for rows in (contents.distilled, contents.shown))
     yield from table_lines(made, "made from what was found out, and what reading it costs")
     yield from table_lines(shown, f"shown to agents in {days}")
+    acts = [*map(structs.asdict, contents.reflexes)]
+    yield from table_lines(acts, f"told at the moment of action in {days}, and what followed")
+    yield from table_lines(_error_rows(series), f"errors in {days} (UTC)")
     if made or shown:
         yield contents.note
 

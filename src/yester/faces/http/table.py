@@ -15,6 +15,7 @@ from yester.model import replace
 from yester.operate.doctor import examine_quickly
 from yester.operations import (
     authorship,
+    actions,
     forget,
     items,
     ledger,
@@ -204,6 +205,7 @@ _SEARCH = _group(
          search.FileSearch),
     _row("GET /api/search/by-concept", search.search_items, "?concept=gotcha&limit=5",
          search.ConceptSearch),
+    _row("GET /api/fix", actions.find_fixes, "?text=error:+unknown+flag+--frob&project=shop"),
     _row("GET /api/search/recent-context", sessions.show_recent, "?project=shop"),
     _row("GET /api/search/timeline", sessions.show_timeline, "?anchor=138&depth_before=5",
          sessions.TimelineRequest),

@@ -6,7 +6,8 @@ import { to } from "/core/router.js";
 import { count, many, plain, tokens } from "/core/words.js";
 
 export const EVENTS = {
-  SessionStart: "at the start", UserPromptSubmit: "with a prompt", PreToolUse: "before a file was read", SubagentStart: "to a sub-agent",
+  SessionStart: "at the start", UserPromptSubmit: "with a prompt", PreToolUse: "before a tool was used", SubagentStart: "to a sub-agent",
+  PostToolUse: "after a tool was used", PostToolUseFailure: "after a failure",
 };
 // The strongest thing known, and whether it speaks for the line.
 const USED = { fetched: ["fetched", "good"], opened: ["opened", "good"], "acted-on": ["acted on", "good"], acted: ["acted on", "good"], useful: ["useful", "good"], useless: ["not useful", "bad"] };

@@ -9,7 +9,7 @@ const TOLD = {
   useful: "you said it is useful", useless: "you said it is not useful", opened: "looked at here",
   fetched: "an agent asked for the whole", acted: "a file it is about was edited after it was shown",
 };
-const EVENTS = { SessionStart: "at the start of a session", UserPromptSubmit: "with a prompt", PreToolUse: "before a file was read", SubagentStart: "at the start of a sub-agent" };
+const EVENTS = { SessionStart: "at the start of a session", UserPromptSubmit: "with a prompt", PreToolUse: "before a tool was used", PostToolUse: "after a tool was used", PostToolUseFailure: "after a failure", SubagentStart: "at the start of a sub-agent" };
 const CAME = { fetched: "asked for", opened: "looked at", "acted-on": "acted on", useful: "useful", useless: "not useful" };
 
 function wordOf(use, feedback) {

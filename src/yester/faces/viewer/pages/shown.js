@@ -111,7 +111,7 @@ async function previewOf({ query, signal }) {
   } } });
   fill(form, h("div.fields.across", {},
     h("label", {}, "Project", select("project", [["", "That of the newest session"], ...projects.map((one) => [one, one])], asked.project)),
-    h("label", {}, "When", select("event", Object.entries(EVENTS), asked.event)), fields[wanted[asked.event]]),
+    h("label", {}, "When", select("event", Object.entries(EVENTS).filter(([name]) => !name.startsWith("Post")), asked.event)), fields[wanted[asked.event]]),
   h("div.tools", {}, h("button.main", {}, "Show")));
   if (asked.event === "UserPromptSubmit" && !asked.prompt.trim()) return h("div", {}, form, emptyOf("With a prompt", "Type what you would say to your agent, and see what it would be given along with it."));
   if (asked.event === "PreToolUse" && !asked.file.trim()) return h("div", {}, form, emptyOf("Before a file is read", "Name a file of the project, and see what an agent would be told before it reads it."));

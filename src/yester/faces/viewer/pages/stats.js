@@ -26,7 +26,7 @@ export async function show({ query, signal }) {
     made(series, days, query, stats),
     h("div.plots", {},
       h("div", {}, tokens(series, days), lag(series, stats), money(series, spend, days), shown(stats)),
-      h("div", {}, latency(series), distilled(stats), vectors(stats), skipped(stats))));
+      h("div", {}, latency(series), errors(series, stats, days), distilled(stats), vectors(stats), skipped(stats))));
 }
 
 /** Where nearly everything is older than what is plotted. */
@@ -97,6 +97,13 @@ function lag({ days, lag_ms }, stats) {
   const now = stats.lag_ms.p50 === null ? "" : `Of the last events: half within ${ms(stats.lag_ms.p50)}, all but one in a hundred within ${ms(stats.lag_ms.p99)}.`;
   return plotted({ title: "Lag: from an event until it can be found", days, series: halves(lag_ms), lines: true, log: true, write: ms, scale: msAxis, note: now }, 0,
     ["No event came from a hook in this time. Events come while an agent works, once ", command("yester install"), " has been run."], now);
+}
+
+function errors({ days, errors_met, errors_ended }, { reflexes }, range) {
+  const drawn = plotted({ title: "Errors per day", days, series: [{ name: "met", values: errors_met }, { name: "ended", values: errors_ended }] }, range,
+    ["No run has shown an error in this time."]);
+  if (reflexes.length) drawn.append(numbers("Told at the moment of action", ["About", "Told", "Used", "Ignored", "Wrong"], reflexes.map((row) => [row.about, row.told, row.used, row.ignored, row.wrong])));
+  return drawn;
 }
 
 const dollars = (value) => (value > 0 && value < 0.01 ? `$${value.toPrecision(2)}` : `$${value.toFixed(2)}`);

@@ -1,0 +1,72 @@
+"""The real Claude Code at the moment of action: a session meets an error and ends it; the next one
+meets it again and is told, once. Pytest is real."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.capturing import until
+from tests.e2e.test_claude_code import MISSING, RUNNER, Desk, bash, calls, turn
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.requirement("DEL-15"),
+    pytest.mark.skipif(bool(MISSING), reason=MISSING),
+]
+
+LINK = "def dial():\n    raise ConnectionError('the gateway drops idle links')\n"
+TESTS = "from link import dial\n\n\ndef test_dial():\n    assert dial() == 1\n"
+FIRST = "Let the import dial the gateway"
+SECOND = "Show the tide beside each berth"
+CHECK = calls(bash("python -m pytest -q test_link.py"))
+
+
+def write(name: str, content: str) -> dict[str, Any]:
+    return calls(("Write", {"file_path": f"{{PROJECT}}/{name}", "content": content}))
+
+
+RULES = (
+    turn(
+        re.escape(FIRST),
+        CHECK,
+        calls(
+            ("Read", {"file_path": "{PROJECT}/link.py"}),
+            text="It fails because the gateway drops idle links.",
+        ),
+        write("link.py", "def dial():\n    return 1\n"),
+        CHECK,
+        "It dials for each call now.",
+    ),
+    turn(re.escape(SECOND), CHECK, CHECK, "It was met again."),
+)
+
+
+def ours(request: dict[str, Any]) -> list[str]:
+    text = RUNNER._all_text(request["body"])
+    return re.findall(r"(?m)^Seen before .*$", text)
+
+
+def test_what_ended_an_error_arrives_once_after_the_next_session_has_met_it(tmp_path: Path) -> None:
+    user = Desk(tmp_path / "e2e", RULES, None)
+    try:
+        user.home.mkdir(mode=0o700)
+        (user.project / "link.py").write_text(LINK)
+        (user.project / "test_link.py").write_text(TESTS)
+        user.run(FIRST)
+        user.drain()
+        until(lambda: (user.home / "run" / "armed").exists())
+        (user.project / "link.py").write_text(LINK)
+        before = len(user.client.api.requests)
+        user.run(SECOND)
+        told = [ours(request) for request in user.client.api.requests[before:]]
+    finally:
+        user.close()
+    lines = [lines for lines in told if lines]
+    assert told[0] == []  # nothing has failed yet
+    assert {len(found) for found in lines} == {1}, told  # once, though it failed twice
+    assert "link.py" in lines[0][0]
+    assert "the gateway drops idle links" in lines[0][0]

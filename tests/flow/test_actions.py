@@ -1,0 +1,152 @@
+"""At the moment of action: a hook asks where words of run/armed stand in what happened, the agent
+is told one line, and it is booked. What followed is counted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.capturing import HOOK, Told, hook, leave, until, use_home
+from tests.flow.test_delivery import store as store
+from tests.flow.test_worker import Running
+from yester.capture.question import ask_worker
+from yester.context.actions import BUDGET, Action, at_action, list_armed
+from yester.context.block import Here
+from yester.memories.remember import Draft, remember
+from yester.model import Failure, Feedback, Injection, Project
+from yester.operations.actions import switched_off
+from yester.store.figures import reflex_totals
+from yester.text.document import estimate_tokens
+
+pytestmark = pytest.mark.requirement("DEL-15")
+
+BROKEN = "Exit code 1\nTypeError: link is closed after 30 idle seconds\n1 failed, 4 passed in 0.10s"
+
+
+def told_before(project, session):
+    """A session in which an error was met and ended, as its hooks told it."""
+    one = Told(session, str(project), turn=f"turn-{session[:2]}")
+    edit = {"file_path": f"{project}/link.py", "old_string": "pool.take()", "new_string": "dial()"}
+    return one, [
+        one.prompt("Make the import stop dropping its connection"),
+        one.failed("rtk pytest -q", "Exit code 2\nerror: unrecognized subcommand 'pytest'"),
+        one.failed("pytest -q", BROKEN),
+        one.tool("Edit", edit, {"filePath": edit["file_path"]}),
+        one.ran("pytest -q", "5 passed in 0.09s"),
+        one.event("Stop", last_assistant_message="It dials for each call now."),
+    ]
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def env(home, own_home):
+    use_home(home, own_home)
+    return {"HOME": str(own_home), "YESTER_HOME": str(home), "CLAUDECODE": "1"}
+
+
+@pytest.fixture
+def begun(home, env, project, zygote_of_commands):
+    """A worker that has distilled two earlier sessions."""
+    for session in ("aaaaaaaa-1", "bbbbbbbb-2"):
+        leave(home, *told_before(project, session)[1])
+    running = Running(home, zygote_of_commands).ready()
+    until(lambda: (home / "run" / "armed").exists())
+    until(lambda: "rtk pytest" in (home / "run" / "armed").read_text())
+    yield running
+    running.close()
+
+
+def acts(event, project, env, *words, tool="Bash", session="cccccccc-3", **more):
+    """What the hook of a tool's event prints."""
+    payload = Told(session, str(project)).payload(event, tool_name=tool, **more)
+    done = hook(event, "claude-code", *words, cwd=project, env=env, payload=payload, script=HOOK)
+    assert (done.code, done.err) == (0, b"")
+    return json.loads(done.out)["hookSpecificOutput"] if done.out else {}
+
+
+def test_what_ended_an_error_is_told_once_and_what_followed_is_counted(
+    begun, home, project, env, store
+):
+    failure = {"tool_input": {"command": "pytest -q"}, "tool_use_id": "t1"}
+    first = acts("PostToolUseFailure", project, env, error=BROKEN, **failure)
+    assert "Seen 2 times" in first["additionalContext"]
+    assert "ended by" in first["additionalContext"]
+    assert "link.py" in first["additionalContext"]
+    assert "permissionDecision" not in first
+    again = {**failure, "tool_use_id": "t2"}
+    assert acts("PostToolUseFailure", project, env, error=BROKEN, **again) == {}
+    assert ask_worker(home / "run", "POST /drain", 10.0) is not None
+    session = store().session("cccccccc-3", "claude-code")
+    line = until(lambda: store().entries(Injection, {"session": session.id}))[0]
+    mark = line.reason.removeprefix("error ")
+    assert store().entries(Failure, {"mark": mark})[0].text.startswith("TypeError: link is closed")
+    assert [(one.about, one.told, one.used, one.ignored) for one in reflex_totals(store(), 0)] == [
+        ("error", 1, 0, 1)
+    ]
+    edit = {"file_path": f"{project}/link.py", "old_string": "a", "new_string": "b"}
+    acts("PostToolUse", project, env, tool="Edit", tool_input=edit, tool_use_id="t3",
+         tool_response={"filePath": edit["file_path"]})  # fmt: skip
+    until(lambda: store().entries(Feedback, {"item": line.item, "what": "acted"}))
+    assert [(one.told, one.used, one.wrong) for one in reflex_totals(store(), 0)] == [(1, 1, 0)]
+
+
+def test_a_command_that_failed_twice_in_the_same_way_is_warned_of_once(begun, home, project, env):
+    def asks(command):
+        given = {"tool_input": {"command": command}, "tool_use_id": "t1"}
+        return acts("PreToolUse", project, env, "armed", **given)
+
+    assert "“pytest -q” worked instead" in asks("rtk pytest -q")["additionalContext"]
+    assert ask_worker(home / "run", "POST /drain", 10.0) is not None
+    assert asks("rtk pytest -q") == {}
+    assert asks("ls -la") == {}
+
+
+# --- in process -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shop(memory):
+    with memory.store.transaction("places"):
+        memory.store.put_project(Project("name:shop", "shop", "/home/sam/shop"))
+    return Here(Project("name:shop", "shop", "/home/sam/shop"), "s", 1_790_000_000_000)
+
+
+def change(file):
+    return Action("Edit", {"file_path": file, "old_string": "a", "new_string": "b"})
+
+
+@pytest.mark.requirement("MEM-08")
+def test_a_rule_about_a_file_is_told_and_only_the_users_word_stops_a_tool(memory, shop):
+    store, by = memory.store, memory.by("")
+    told = Draft("Never edit generated files by hand", "rule", path="src/gen/**")
+    remember(store, told, shop.project, by)
+    found = at_action(store, change("/home/sam/shop/src/gen/api.py"), shop, ())
+    assert "The user's rule about api.py" in found.text
+    assert "Never edit generated files" in found.text
+    assert found.decision == ""
+    assert estimate_tokens(found.text) <= BUDGET
+    known = [one.reason for one in found.shown]
+    assert at_action(store, change("/home/sam/shop/src/gen/api.py"), shop, known).text == ""
+    assert at_action(store, change("/home/sam/shop/src/api.py"), shop, ()).text == ""
+    assert "PreToolUse src/gen" in list_armed(store)
+    content = {"rule": "Migrations are never changed", "enforce": "block"}
+    remember(store, Draft(type="rule", content=content, path="sql/*.sql"), shop.project, by)
+    stops = at_action(store, change("/home/sam/shop/sql/001.sql"), shop, ())
+    assert (stops.decision, "Migrations" in stops.why) == ("block", True)
+    again = at_action(store, change("/home/sam/shop/sql/001.sql"), shop, [stops.shown[0].reason])
+    assert again.decision == "block"
+
+
+def test_a_reflex_that_is_switched_off_says_nothing_and_arms_nothing(memory, shop):
+    store = memory.store
+    remember(store, Draft("Never edit api.py", "rule"), shop.project, memory.by(""))
+    assert at_action(store, change("api.py"), shop, (), ["tell.before"]).text == ""
+    assert list_armed(store, ["tell.before", "tell.endings"]) == []
+    assert switched_off(memory.config) == []
