@@ -69,7 +69,8 @@ class Action:
 
 
 # What is known before or after an action: line after line, each with the item it is of, its fact
-# and what is to become of the tool ("": it goes on). The line that fits is told.
+# and what is to become of the tool ("": it goes on). The line that fits is told. A fact is what it
+# is about, and its mark: an error that a command was warned of is not told once more.
 Line = tuple[str, int, str, str]
 Reflex = Callable[[Store, Action, Here], Iterator[Line]]
 
@@ -78,7 +79,7 @@ def at_action(
     store: Store, action: Action, here: Here, known: Iterable[str], switched_off: Iterable[str] = ()
 ) -> Context:
     """The first reflex that has something to say. `known`: the facts that the session was told."""
-    told, off = set(known), set(switched_off)
+    told, off = {fact.partition(" ")[2] for fact in known}, set(switched_off)
     after = action.output is not None
     for setting, reflex in _REFLEXES:
         if setting in off or (setting == "tell.endings") is not after:
@@ -86,7 +87,7 @@ def at_action(
         for line, item, fact, decision in reflex(store, action, here):
             page = Page("memory", "", "", "", BUDGET)
             # What is forbidden stays so, however often it was said.
-            if (fact not in told or decision) and page.add_line(line, item, fact):
+            if (fact.partition(" ")[2] not in told or decision) and page.add_line(line, item, fact):
                 return replace(page.finish_page(), decision=decision, why=line if decision else "")
     return Context()
 
@@ -129,8 +130,8 @@ def _tell_substitute(store: Store, action: Action, here: Here) -> Iterator[Line]
         and items[one.item].session != here.session and one.epoch < here.now
     ]  # fmt: skip
     instead = [one for one in own if one.came == "instead" and one.ended < here.now]
-    if not instead or any(one.came not in ("instead", "left") for one in own):
-        return
+    if 2 * len(instead) <= len([one for one in own if one.came not in ("left", "printed")]):
+        return  # it works by now, or did not fail because of how it was run
     last = max(instead, key=lambda one: one.epoch)
     times = len({items[one.item].session for one in own if one.mark == last.mark})
     worked = next(iter(store.get([last.run])), None)
@@ -144,7 +145,7 @@ def _tell_substitute(store: Store, action: Action, here: Here) -> Iterator[Line]
     tail = f"{quote_text(one_line(other, _COMMAND))} worked instead."
     error = quote_text(one_line(last.text, _ERROR))
     for line in (f"{head}: {error}; {tail}", f"{head}; {tail}"):
-        yield line, worked.id, f"command {last.command}", ""
+        yield line, worked.id, f"command {last.mark}", ""
 
 
 # --- before an edit -------------------------------------------------------------------------------
