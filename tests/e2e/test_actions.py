@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+import yester
 from tests.capturing import until
 from tests.e2e.test_claude_code import MISSING, RUNNER, Desk, bash, calls, turn
+from yester.memories.remember import Draft, remember
+from yester.project import Projects
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.requirement("DEL-15"),
+    pytest.mark.requirement("DEL-15", "MEM-08"),
     pytest.mark.skipif(bool(MISSING), reason=MISSING),
 ]
 
@@ -70,3 +73,26 @@ def test_what_ended_an_error_arrives_once_after_the_next_session_has_met_it(tmp_
     assert {len(found) for found in lines} == {1}, told  # once, though it failed twice
     assert "link.py" in lines[0][0]
     assert "the gateway drops idle links" in lines[0][0]
+
+
+def test_a_rule_that_blocks_keeps_a_file_as_it_is_and_a_told_one_does_not(tmp_path: Path) -> None:
+    edits = (write("gen/api.py", "changed = 1\n"), write("notes.py", "changed = 1\n"))
+    user = Desk(tmp_path / "e2e", (turn("Change both", *edits, "Done."),), None)
+    try:
+        assert user.yester("index").returncode == 1  # makes the store
+        with yester.open(user.home) as memory:
+            place = Projects({}).by_folder(str(user.project))
+            for path, enforce in (("gen/**", "block"), ("notes.py", "tell")):
+                content = {"rule": f"Do not change {path} by hand", "enforce": enforce}
+                remember(memory.store, Draft(type="rule", content=content, path=path), place,
+                         memory.by(""))  # fmt: skip
+        assert user.yester("worker", "start").returncode == 0
+        until(lambda: (user.home / "run" / "armed").exists())
+        user.client.run("Change both")
+        said = RUNNER._all_text(user.client.api.requests[-1]["body"])
+    finally:
+        user.close()
+    assert not (user.project / "gen" / "api.py").exists()
+    assert (user.project / "notes.py").read_text() == "changed = 1\n"
+    assert said.count("The user's rule about notes.py") == 1
+    assert "yester: The user's rule about api.py" in said

@@ -15,7 +15,8 @@ from yester.agents.values import digest
 from yester.cards.outcomes import command_likeness, covers_run, unusable_command
 from yester.cards.tools import CHECKS, Error, check_parts, command_words, error_fingerprint
 from yester.cards.turns import Step, View
-from yester.model import Failure
+from yester.model import Failure, replace
+from yester.store.contract import Store
 from yester.tables import load_pattern
 
 _FEW_STEPS = 5  # uses of the shell within which a failed command is tried in another way
@@ -53,6 +54,21 @@ def find_failures(turns: Sequence[View], back: int) -> list[Failure]:
         for error in step.errors if step.checks and step.passed else ():
             printed.setdefault(error.fingerprint, _make_failure(step, error, "printed"))
     return [*found, *printed.values()]
+
+
+def refuted_failures(store: Store, project: str, turns: Sequence[View]) -> list[Failure]:
+    """Commands of the project that were said not to work here, and have worked since: that they
+    failed was over by itself."""
+    worked = {
+        command_mark(step.typed): step.item.epoch
+        for turn in turns
+        for step in turn.steps
+        if step.ran.command and not step.ran.refused and _passes(step)
+    }
+    found = store.entries(Failure, {"command": list(worked), "came": "instead"})
+    older = {one.item: one for one in found if one.epoch < worked[one.command]}
+    own = [item.id for item in store.get(list(older)) if item.project == project]
+    return [replace(older[id_], came="itself") for id_ in own]
 
 
 def shows_errors(step: Step) -> bool:

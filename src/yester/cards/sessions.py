@@ -25,7 +25,7 @@ from yester.cards.cards import (
     turn_sources,
 )
 from yester.cards.drafts import Draft, Gate, Looked
-from yester.cards.failures import find_failures
+from yester.cards.failures import find_failures, refuted_failures
 from yester.cards.observations import observe_turn
 from yester.cards.outcomes import find_outcomes
 from yester.cards.repeats import (
@@ -267,6 +267,7 @@ class _Session:
             runs = [step.item.id for turn in self.turns for step in turn.steps if step.ran.command]
             store.retract(Failure, {"item": runs})
             store.append(self.failures)
+            store.append(refuted_failures(store, self.session.project, self.turns))
             store.settle_session(self.waiting, rest)
         return put
 

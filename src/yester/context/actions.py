@@ -111,7 +111,7 @@ def _tell_ending(store: Store, action: Action, here: Here) -> Iterator[Line]:
     if ending is None:
         return
     for line in ending_lines(ending, here.calendar):
-        yield line, ending.told, f"error {ending.failure.mark}", ""
+        yield line, ending.shown_item, f"error {ending.failure.mark}", ""
 
 
 # --- before a command -----------------------------------------------------------------------------

@@ -47,7 +47,7 @@ class Ending:
         return self.failure.came in _ENDED
 
     @property
-    def told(self) -> int:
+    def shown_item(self) -> int:
         """The item that a line about it is of: what is done like it was used."""
         if self.failure.came == "instead" and self.run is not None:
             return self.run.id
