@@ -270,7 +270,8 @@ def test_every_prompt_call_failure_and_closing_message_of_a_session_is_stored_on
     assert second.session_id == first.session_id
     seen = Counter(hook["hook_event"] for run in (first, second) for hook in run.hook_runs())
     assert seen == {
-        "SessionStart": 2, "UserPromptSubmit": 2, "PreToolUse": 2, "PostToolUse": 5,
+        # Twice before a file is read, and quietly before each tool that does something.
+        "SessionStart": 2, "UserPromptSubmit": 2, "PreToolUse": 7, "PostToolUse": 5,
         "PostToolUseFailure": 2, "Stop": 2,
     }  # fmt: skip
     user.drain()

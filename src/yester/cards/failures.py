@@ -12,15 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from yester.agents.values import digest
-from yester.cards.outcomes import command_likeness, covers_run, unusable_command
+from yester.cards.outcomes import covers_run, find_substitute
 from yester.cards.tools import CHECKS, Error, check_parts, command_words, error_fingerprint
 from yester.cards.turns import Step, View
 from yester.model import Failure, replace
 from yester.store.contract import Store
 from yester.tables import load_pattern
 
-_FEW_STEPS = 5  # uses of the shell within which a failed command is tried in another way
-_ALIKE = 0.34  # share of common words from which one command is another try at the same thing
 _MOST = 4  # changes that are named
 _LONGEST = 200  # characters of an error's line
 
@@ -102,11 +100,11 @@ class _Runs:
                 return self._ended(place, error, last, gone or at, at, tried)
             elif step.counted and not gone:
                 gone = at
-        instead = self._find_substitute(place, error)
-        came, ended, run = "left", 0, 0
-        if instead is not None:
-            came, ended, run = "instead", instead.item.epoch, instead.item.id
-        return _make_failure(failing, error, came, ended, run, (), tried)
+        instead = find_substitute(self.steps, self.turns, place, self.back)
+        if instead is None or instead[0].fingerprint != error.fingerprint:
+            return _make_failure(failing, error, "left", tried=tried)
+        worked = self.steps[instead[1]].item
+        return _make_failure(failing, error, "instead", worked.epoch, worked.id, tried=tried)
 
     def _ended(
         self, place: int, error: Error, last: int, gone: int, passing: int, tried: list[int]
@@ -148,25 +146,6 @@ class _Runs:
         ending = {file for one in edits for file in one.edited}
         only_tests = bool(written) and all(map(tests.search, written))
         return only_tests and not all(map(tests.search, ending))
-
-    def _find_substitute(self, place: int, error: Error) -> Step | None:
-        """A command like it that worked soon after, with nothing changed in between."""
-        failing, looked = self.steps[place], 0
-        shown = unusable_command(failing)
-        if shown is None or shown.fingerprint != error.fingerprint:
-            return None
-        best, found = _ALIKE, None
-        for at in range(place + 1, len(self.steps)):
-            step = self.steps[at]
-            if step.edited or self.turns[at] - self.turns[place] > self.back:
-                break
-            looked += bool(step.ran.command)
-            if looked > _FEW_STEPS:
-                break
-            likeness = 0.0 if step.failing else command_likeness(failing, step)
-            if step.ran.command and likeness >= best:
-                best, found = likeness + 1e-9, step
-        return found
 
 
 def _is_same_run(run: Step, earlier: Step) -> bool:

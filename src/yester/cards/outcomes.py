@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from yester.cards.statements import TITLE, cut_clause
 from yester.cards.titles import word_overlap
@@ -146,23 +146,12 @@ class _Runs:
         return Outcome(error, self.steps[near[0]], self.steps[last], tries=tries, attempts=attempts)
 
     def find_substitutes(self) -> None:
-        shell = [place for place, step in enumerate(self.steps) if step.ran.command]
         met: dict[str, int] = {}  # fingerprint → where it was met last
-        for nth, place in enumerate(shell):
-            step = self.steps[place]
-            shown = unusable_command(step)
-            if shown is None:
+        for place, step in enumerate(self.steps):
+            found = find_substitute(self.steps, self.turns, place, self.back)
+            if found is None:
                 continue
-            others = [
-                (command_likeness(step, self.steps[then]), then)
-                for then in shell[nth + 1 : nth + 1 + _FEW_STEPS]
-                if not self._is_far(place, then)
-                and not self.steps[then].failing
-                and not any(between.edited for between in self.steps[place:then])
-            ]
-            best, then = max(others, key=lambda one: one[0], default=(0.0, place))
-            if best < _ALIKE:
-                continue
+            shown, then = found
             mark = shown.fingerprint
             if mark not in met or self._is_far(met[mark], then):
                 worked = Outcome(shown, step, self.steps[then])
@@ -183,6 +172,27 @@ class _Runs:
             else:
                 passed = self.found[self.turns[place]].passed
                 passed += [(self.steps[one], step) for one in covered]
+
+
+def find_substitute(
+    steps: Sequence[Step], turns: Sequence[int], place: int, back: int
+) -> tuple[Error, int] | None:
+    """What a command says that does not work here, and where one like it did soon after, with
+    nothing changed in between."""
+    shown = _unusable_command(steps[place])
+    if shown is None:
+        return None
+    later = range(place + 1, len(steps))
+    shell = islice((at for at in later if steps[at].ran.command), _FEW_STEPS)
+    others = [
+        (_likeness(steps[place], steps[then]), then)
+        for then in shell
+        if turns[then] - turns[place] <= back
+        and not steps[then].failing
+        and not any(between.edited for between in steps[place:then])
+    ]
+    best, then = max(others, key=lambda one: one[0], default=(0.0, place))
+    return (shown, then) if best >= _ALIKE else None
 
 
 def _installs(step: Step) -> bool:
@@ -211,7 +221,7 @@ def _named_targets(command: str) -> frozenset[str]:
     return frozenset(word for word in found if _PATHLIKE.search(word) and word[0] != "-")
 
 
-def unusable_command(step: Step) -> Error | None:
+def _unusable_command(step: Step) -> Error | None:
     """What a command says that does not work here; None for other failures."""
     if not step.ran.failed or step.kind == "look":
         return None
@@ -226,7 +236,7 @@ def unusable_command(step: Step) -> Error | None:
     return shown
 
 
-def command_likeness(one: Step, other: Step) -> float:
+def _likeness(one: Step, other: Step) -> float:
     """How much of two commands is the same; 0 where it is all, or where one only looks."""
     if other.kind == "look" or other.ran.refused or one.typed == other.typed:
         return 0.0
