@@ -35,8 +35,9 @@ _CLIENT_NAME = re.compile(r"[a-z][a-z0-9-]{1,30}")
 _SESSION_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 # What only tools are given that do something.
 _ACTS = frozenset(
-    {"command", "cmd", "plan", "old_string", "new_string", "content", "edits", "new_source", "patch"}
-)
+    {"command", "cmd", "plan", "old_string", "new_string", "content", "edits", "new_source",
+     "patch"}
+)  # fmt: skip
 _MADE_UP = "hook"  # the ref of what only the transcript has an id for
 
 
