@@ -8,6 +8,7 @@ import json
 import pytest
 
 from tests.capturing import HOOK, Told, hook, leave, until, use_home
+from tests.distilling import Story, distilled
 from tests.flow.test_delivery import store as store
 from tests.flow.test_worker import Running
 from yester.capture.question import ask_worker
@@ -15,7 +16,8 @@ from yester.context.actions import BUDGET, Action, at_action, list_armed
 from yester.context.block import Here
 from yester.memories.remember import Draft, remember
 from yester.model import Failure, Feedback, Injection, Project
-from yester.operations.actions import switched_off
+from yester.operations.actions import FixRequest, find_fixes, switched_off
+from yester.operations.request import make_request
 from yester.store.figures import reflex_totals
 from yester.text.document import estimate_tokens
 
@@ -150,3 +152,22 @@ def test_a_reflex_that_is_switched_off_says_nothing_and_arms_nothing(memory, sho
     assert at_action(store, change("api.py"), shop, (), ["tell.before"]).text == ""
     assert list_armed(store, ["tell.before", "tell.endings"]) == []
     assert switched_off(memory.config) == []
+
+
+def test_every_face_says_the_same_of_an_error_that_is_asked_about(memory, home, run):
+    story = Story(project="name:shop")
+    story.prompt("Fix the totals in the cart")
+    story.fails("pytest -q", BROKEN)
+    story.replaces("src/cart.py", "count", "int(count)")
+    story.ran("pytest -q", "5 passed in 0.09s")
+    story.store(memory.store)
+    distilled(memory.store)
+    error = "TypeError: link is closed after 99 idle seconds"
+    (found,) = memory.fix(error, project="name:shop")
+    assert (found.ended, found.files, found.times) == (True, ["src/cart.py"], 1)
+    assert memory.fix("TypeError: nobody has met this one") == []
+    answer = find_fixes(memory, make_request(FixRequest, {"text": error, "project": "shop"}, {}))
+    assert answer.fixes == [found]
+    printed = run("fix", error, "--project", "shop", "--json").json
+    assert printed["fixes"][0]["line"] == found.line
+    assert run("fix", "no such error", "--project", "shop").code == 1

@@ -81,7 +81,7 @@ def read_action(told: dict[str, Any]) -> Action | None:
     """A question at the moment of action: `after` a command that failed, `before` one, a `plan`."""
     match told:
         case {"after": command, "output": output}:
-            return Action("Bash", {"command": command}, output, failed=True)
+            return Action("Bash", {"command": command}, output, told.get("status", 1) != 0)
         case {"before": command}:
             return Action("Bash", {"command": command})
         case {"plan": text}:

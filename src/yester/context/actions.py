@@ -18,10 +18,15 @@ from yester.agents.values import relative_path, text_at
 from yester.cards.failures import command_mark, error_mark
 from yester.cards.titles import title_words
 from yester.cards.tools import (
+    CHECKS,
+    NO_COUNTS,
     command_kind,
     command_line,
+    count_tests,
     error_fingerprint,
     find_errors,
+    judge_check,
+    read_run,
     typed_command,
 )
 from yester.context.block import Context, Here, Page
@@ -97,11 +102,15 @@ def at_action(
 
 def _tell_ending(store: Store, action: Action, here: Here) -> Iterator[Line]:
     """What ended the same error before."""
-    command = action.command
-    if not command or command_kind(command) == "look":
+    kind = command_kind(action.command) if action.command else "look"
+    if kind == "look" or not (action.failed or kind in CHECKS):
         return
-    failed = action.failed or command_kind(command) in ("test", "lint", "build")
-    errors = find_errors(action.output or "") if failed else []
+    run = read_run(action.command, action.output or "", action.failed)
+    errors = find_errors(run.output)
+    # A pipe, or a client that tells no status, hides a failure; what is known to pass is none.
+    counts = count_tests(run.output) if kind == "test" else NO_COUNTS
+    if run.refused or (not action.failed and judge_check(run, counts, errors)):
+        return
     # As they are stored: without secrets.
     marks = [
         error_mark(replace(error, fingerprint=error_fingerprint(redact(error.text))))
