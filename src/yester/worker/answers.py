@@ -34,7 +34,16 @@ from yester.errors import SourceError, StoreError
 from yester.fence import MOST_UNITS, count_units
 from yester.ingest.events import Events, is_off
 from yester.memory import Memory
-from yester.model import ON_REQUEST, Answered, Event, Feedback, Injection, OwedStart, replace
+from yester.model import (
+    ON_REQUEST,
+    Answered,
+    Event,
+    Feedback,
+    Injection,
+    Item,
+    OwedStart,
+    replace,
+)
 from yester.operations import actions
 from yester.operations.actions import ActionRequest, build_action_context
 from yester.operations.context import EVENTS, ContextRequest, build_context
@@ -154,23 +163,32 @@ class Answers:
         """An edited file that something shown in this session is about, a command that it is: it
         was acted on."""
         rows = []
+        shown: dict[tuple[str, str], list[tuple[int, Item]]] = {}
         for one in events:
             edited = {name for item in one.items for name in item.files_modified}
             typed = {typed_command(item) for item in one.items if not one.failed} - {""}
-            acts = edited or typed
-            session = self._store.session(one.session, one.agent) if acts else None
-            if session is None:
+            if not (edited or typed):
                 continue
-            ledger = self._store.entries(Injection, {"session": session.id})
-            shown = {row.item for row in ledger if row.event != ON_REQUEST}
+            key = one.session, one.agent
+            if key not in shown:
+                shown[key] = self._shown_items(*key)
             rows += [
-                Feedback(item.id, "acted", one.epoch, session.id)
-                for item in self._store.get(sorted(shown))
+                Feedback(item.id, "acted", one.epoch, session)
+                for session, item in shown[key]
                 if edited & set(item.files_modified) or typed_command(item) in typed
             ]
         if rows:
             with self._store.transaction("ledger"):
                 self._store.append(rows)
+
+    def _shown_items(self, key: str, agent: str) -> list[tuple[int, Item]]:
+        """What a session was shown unasked, each with the session's number."""
+        session = self._store.session(key, agent)
+        if session is None:
+            return []
+        ledger = self._store.entries(Injection, {"session": session.id})
+        ids = {row.item for row in ledger if row.event != ON_REQUEST}
+        return [(session.id, item) for item in self._store.get(sorted(ids))]
 
     def find_event(self, id_: str) -> HookEvent | None:
         """What the asking hook has told: still in the spool, or just taken in."""
