@@ -100,6 +100,7 @@ def fulfil_wish(
             dropped = _rewrite_backups(home, wish, progress)
         progress("spool, logs, archives", 0, 1)
         _clean_spool(home, wish, environ)
+        (home / "run" / "armed").unlink(missing_ok=True)  # words of errors; the next worker's
         _empty_logs(home)
         edit_archives(config, _block_changer(wish))
         wish_file(home).unlink(missing_ok=True)

@@ -48,9 +48,10 @@ class Items(Protocol):
         """
 
     def remove(self, ids: Sequence[int], gone: tuple[int, str] | None = None) -> None:
-        """Take items out, rows and index in step, and the failures of runs among them (`put` takes
-        those of a changed run as well); unknown ids are passed over. With `gone` (when, why) memories are let go: their refs stay known, so that they do not come back, and no other
-        item ever gets their ids."""
+        """Take items out, rows and index in step, and the failures of runs among them (as `put`
+        does for a run that has changed); unknown ids are passed over. With `gone` (when, why)
+        memories are let go: their refs stay known, so that they do not come back, and no other item
+        ever gets their ids."""
 
     def forget(
         self,
@@ -218,8 +219,8 @@ class Ledger(Protocol):
         Known already, so that the row stays as it is: an event, a muted session, feedback of the
         same kind on an item in a session. Replaced: a turn (session, key), an owed start (session),
         a refinement (session, turn), an archived session, how far a transcript was read (path), a
-        spend (id), a failure (item, mark). Added up: skipped records, answers. Passed over: how far a transcript was read
-        of a project that was forgotten."""
+        spend (id), a failure (item, mark). Added up: skipped records, answers. Passed over: how far
+        a transcript was read of a project that was forgotten."""
 
     def retract(self, kind: type[Row], where: Mapping[str, object]) -> int:
         """Take back rows with these values, inside a transaction; how many there were."""

@@ -73,6 +73,8 @@ class ItemRows(PlaceRows, VectorRows, LineRows):
             else:
                 id_ = old[0]
                 self._unlink_item(id_, old[2], kind)
+                # It quotes what may be redacted now; its session is distilled anew.
+                self._db.execute("DELETE FROM failure WHERE item = ?", (id_,))
                 if old[2] != project:
                     self._count_move()
             written.append((id_, item))
