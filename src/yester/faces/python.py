@@ -42,8 +42,8 @@ from yester.model import (
     replace,
 )  # fmt: skip
 from yester.operations import fields
-from yester.operations.authorship import LineHistory, LinesRequest, explain_lines
 from yester.operations.actions import Fix, FixRequest, find_fixes
+from yester.operations.authorship import LineHistory, LinesRequest, explain_lines
 from yester.operations.context import ContextRequest, build_context
 from yester.operations.forget import ForgetRequest, Forgetting, forget_items
 from yester.operations.memories import find_place

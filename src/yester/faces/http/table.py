@@ -14,8 +14,8 @@ from yester.memory import Memory
 from yester.model import replace
 from yester.operate.doctor import examine_quickly
 from yester.operations import (
-    authorship,
     actions,
+    authorship,
     forget,
     items,
     ledger,
