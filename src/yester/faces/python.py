@@ -131,12 +131,14 @@ class OpenMemory(Memory):
         offset: int = 0,
         explain: bool = False,
         before: str | None = None,
+        near: bool = False,
         **narrowing: Unpack[Narrowing],
     ) -> list[Hit]:
         """The best k answers. `scope="project"` looks in `project` alone, "all" everywhere; without
         it the setting `cross_project` decides. `files` are what the caller is touching, not a
         filter; what is one see `Narrowing`. With `explain` every hit has its factors, and the list
-        says what was left out (`Explained`).
+        says what was left out (`Explained`). Where nothing has any word of the query there are no
+        hits, or with `near` those that are nearest in meaning.
 
         With `before`, what the agent said last, the query is a prompt in a conversation: `files`
         are those of the session so far, edited ones first, and `session` is the one that asks, of
@@ -150,7 +152,7 @@ class OpenMemory(Memory):
         filters = _make_filters(project if scope == "project" else None, present, narrowing)
         asked = Asked(
             query, filters, k, offset, order, explain, present, project=project or "",
-            files=tuple(files),
+            files=tuple(files), near=near,
         )  # fmt: skip
         if before is not None:
             asked = replace(asked, filters=replace(filters, session=""), files=())

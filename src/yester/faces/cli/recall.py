@@ -72,6 +72,8 @@ def recall_command(app: App, /, **given: Any) -> Output:
         nothing = "Nothing found. Try fewer or other words, or fewer filters."
         if filters.projects and not given["projects"]:
             nothing = "Nothing found in this project. To look in all of them: --all-projects"
+        if answer.reach:
+            nothing += " Nothing has any of these words; what is near in meaning: --near"
         nothing = _find_reason(app, filters) or nothing
     return Output(value, _answer_lines(app, answer, given, value), nothing)
 
@@ -95,7 +97,7 @@ def _recall(memory: Memory, given: Mapping[str, Any]) -> tuple[Filters, Answer, 
     began = time.perf_counter()
     query, full = " ".join(given["query"]), given["raw"] or given["form"] == "full"
     filters, terms = options.choose_search_filters(memory, given, query), query_terms(query)
-    named = {name: given[name] for name in ("offset", "order", "explain")}
+    named = {name: given[name] for name in ("offset", "order", "explain", "near")}
     answer = memory.answer(Asked(query, filters, given["limit"], now=memory.now, **named))
     value: dict[str, Any] = {
         "query": query, "hits": [hit_as_json(hit, terms, full) for hit in answer.hits],
@@ -126,7 +128,7 @@ def _answer_lines(
 ) -> Iterator[str]:
     if answer.hits and "digest" in value:
         yield from _digest_lines(app, value["digest"])
-    if reached := _REACHED.get(answer.reach):
+    if answer.hits and (reached := _REACHED.get(answer.reach)):
         click.echo(reached, err=True)
     if given["raw"] or given["form"] == "full":
         yield from whole_lines(app, answer.hits, weights=answer.weights)

@@ -268,7 +268,7 @@ _ABOUT = _group(
     _row("POST /api/projects/merge", projects.merge_projects,
          '{"from": "shop-old", "into": "shop", "dry_run": false}',
          conflict="GET /api/projects lists them"),
-    _row("GET /api/facets", stats.list_facets),
+    _row("GET /api/facets", search.count_facets, request=search.EverythingSearch),
     _row("GET /api/settings", settings.list_settings),
     _row("PATCH /api/settings", settings.change_settings, '{"thinking": false}',
          settings.SettingsRequest, conflict="edit config.toml with an editor"),

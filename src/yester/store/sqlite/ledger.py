@@ -8,7 +8,16 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 
 from yester.clock import DAY
-from yester.model import EVERYTHING, Answered, Change, Paging, Source, replace
+from yester.model import (
+    ANYTHING,
+    EVERYTHING,
+    Answered,
+    Change,
+    Filters,
+    Paging,
+    Source,
+    replace,
+)
 from yester.store.contract import Row
 from yester.store.records import LEDGER, Table
 from yester.store.sqlite.connection import Connection
@@ -45,6 +54,7 @@ _TOTALS: Mapping[str, _Sums] = {
         {
             "discovery_tokens": "sum(i.discovery_tokens)", "characters": _CHARACTERS,
             "oldest": "min(i.epoch)", "newest": "max(i.epoch)",
+            "sessions": "count(DISTINCT nullif(i.session, 0))",
         },
         "i.epoch",
     ),
@@ -61,6 +71,7 @@ _TOTALS: Mapping[str, _Sums] = {
         {"last": "max(s.ended)"},
     ),
     "concept": _Sums("item_concept"),
+    "concept of item": _Sums("item_concept c JOIN item i ON i.id = c.item"),
     "tag": _Sums(
         "(SELECT DISTINCT m.item, t.value AS tag FROM memory m JOIN item i ON i.id = m.item"
         " JOIN json_each(i.tags) t WHERE i.status = 'active')"
@@ -163,9 +174,15 @@ class LedgerRows(Connection):
         sums: Sequence[str] = ("number",),
         where: Mapping[str, object] = {},
         since: int = 0,
+        filters: Filters = ANYTHING,
     ) -> list[tuple[Any, ...]]:
+        if table == "concept" and filters != ANYTHING:
+            table = "concept of item"
         spec = _TOTALS.get(table) or _Sums(table)
         condition = Condition()
+        if filters != ANYTHING:
+            passing = self._filter_items(filters)
+            condition.require(passing.sql, *passing.values)
         for name, value in where.items():
             condition.require(f"{spec.by.get(name, name)} = ?", value)
         if since:

@@ -19,16 +19,20 @@ const ORDERS = [["", "Best first"], ["date_desc", "Newest first"], ["date_asc", 
 
 export async function show({ query, signal }) {
   const filters = read(query), words = query.query ?? "";
-  const kept = { query: words, what: query.what, orderBy: query.orderBy };
+  const kept = { query: words, what: query.what, orderBy: query.orderBy, near: query.near };
   const place = (changed) => to("/search", { ...kept, ...changed });
-  const facets = await get("/api/facets", {}, signal);
-  const asked = { query: words, type: query.what, orderBy: query.orderBy, ...filters };
+  const asked = { query: words, type: query.what, orderBy: query.orderBy, near: query.near, ...filters };
   const nothing = !words && !each(filters).length && !query.what;
+  // What cannot be looked for is told below; all there is can still be chosen from.
+  const facets = await get("/api/facets", asked, signal).catch((error) => {
+    if (!(error instanceof Problem)) throw error;
+    return get("/api/facets", {}, signal);
+  });
   const body = nothing ? nothingAsked(facets) : await answered();
 
   async function answered() {
     try {
-      return await results({ asked, query, words, signal, none: () => nothingFound(asked, filters, place, signal) });
+      return await results({ asked, query, words, total: facets.total, signal, none: () => nothingFound(asked, filters, place, signal) });
     } catch (error) {
       if (!(error instanceof Problem) || ![400, 404].includes(error.status)) throw error;
       return h("section.notice.warn", { role: "alert" }, h("h2", {}, "That cannot be looked for"), h("p", {}, error.message), error.fix && h("p", {}, error.fix));
@@ -44,26 +48,21 @@ export async function show({ query, signal }) {
     h("div.two", {}, body, h("aside", { "aria-label": "Filters" }, facetsOf(facets, filters, place))));
 }
 
-async function results({ asked, query, words, signal, none }) {
+async function results({ asked, query, words, total, signal, none }) {
   const wanted = Math.max(PAGE, Number(query.n) || 0), light = lean(words);
   const rows = h("div.hits", { role: "list", "aria-label": "Found" }), head = h("p.count", { role: "status" }), note = h("p.aside-note", { role: "status", hidden: true });
   const more = h("button.more", { on: { click: acting(further) } }, "More");
   const shown = [];
   let took = 0, open = 0;
 
-  // By time, it is the best ones that are put in order, so that more of them come in between: all anew.
-  const anew = Boolean(words && query.orderBy);
-
   async function page(limit) {
-    const offset = anew ? 0 : shown.length;
-    const found = await get("/api/search", { ...asked, limit: anew ? Math.min(MOST, shown.length + limit) : limit, offset }, signal);
-    if (anew) shown.length = 0, rows.replaceChildren();
+    const offset = shown.length;
+    const found = await get("/api/search", { ...asked, limit, offset }, signal);
     rows.append(...found.results.map((row, at) => hit(row, offset + at)));
     shown.push(...found.results);
     took += found.took_ms;
-    more.hidden = !found.more || (anew && shown.length >= MOST);
-    const first = anew ? `The best ${count(shown.length)}, by time` : `The first ${count(shown.length)}`;
-    fill(head, found.more ? first : `${count(shown.length)} found`, h("span.quiet", {}, ` · ${took < 10 ? took.toFixed(1) : Math.round(took)} ms`));
+    more.hidden = !found.more;
+    fill(head, found.more ? `The first ${count(shown.length)} of ${count(total)}` : `${count(shown.length)} found`, h("span.quiet", {}, ` · ${took < 10 ? took.toFixed(1) : Math.round(took)} ms`));
     fill(note, found.note && sentence(found.note));
     note.hidden = !found.note;
   }
