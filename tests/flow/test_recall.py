@@ -218,7 +218,7 @@ def test_a_recency_window_lowers_rank_and_leaves_nothing_out(home):
 def test_a_person_sees_three_hits_of_a_session_and_an_agent_all(home, run):
     with yester.open(home) as memory:
         memory.add([
-            {"ref": str(n), "text": f"Tide gauge {n} reads {n * 7} low", "session": f"tides-{n // 5}",
+            {"ref": str(n), "text": f"Tide gauge {n} reads {n * 7} low", "session": f"tides-{n//5}",
              "project": "harbour"} for n in range(7)
         ])  # fmt: skip
     asked = ("recall", "tide gauge", "--all-projects")
