@@ -16,7 +16,7 @@ longer readable name.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath, PureWindowsPath
 
 from yester.files import read_text
@@ -93,6 +93,18 @@ class Projects:
             if Path(cwd) == path or path in Path(cwd).parents:
                 return named_project(name, str(path))
         return None
+
+
+def find_private(overrides: Mapping[str, str], lines: Iterable[str]) -> frozenset[str]:
+    """The keys of the projects that the user keeps private, by the lines of [projects] that say so:
+    a key, or a folder, whose project may have got another key since."""
+    projects = Projects(overrides)
+    return frozenset(
+        projects.apply_names(bare_project(line)).key
+        if line.startswith(_KEYS)
+        else projects.by_folder(str(Path(line).expanduser())).key
+        for line in lines
+    )
 
 
 def named_project(name: str, root: str = "") -> Project:

@@ -150,6 +150,7 @@ class OpenMemory(Memory):
             raise UsageError('scope="project" needs the name of a project')
         present = _to_milliseconds(now)
         filters = _make_filters(project if scope == "project" else None, present, narrowing)
+        filters = self.hide_private(filters, project or "")
         asked = Asked(
             query, filters, k, offset, order, explain, present, project=project or "",
             files=tuple(files), near=near,
@@ -183,7 +184,7 @@ class OpenMemory(Memory):
         present = _to_milliseconds(now)
         if isinstance(anchor, datetime):
             anchor = anchor.astimezone().isoformat()
-        filters = _make_filters(project, present, narrowing)
+        filters = self.hide_private(_make_filters(project, present, narrowing))
         return find_neighbours(
             self, anchor, before, after, filters, query, scope == "all", now=present
         )
@@ -202,7 +203,7 @@ class OpenMemory(Memory):
 
         A session's times are in milliseconds.
         """
-        filters = Filters(projects=(project,) if project else ())
+        filters = self.hide_private(Filters(projects=(project,) if project else ()))
         return recent_sessions(self.store, filters, limit, rows)
 
     def remember(

@@ -20,7 +20,7 @@ from yester.memories.files import narrow_limit
 from yester.memories.rules import applicable_rules
 from yester.memory import Memory
 from yester.model import TAKEN_UP, Project, replace
-from yester.project import Projects
+from yester.project import Projects, find_private
 from yester.recall.beginning import changed_files
 from yester.recall.conversation import read_conversation
 from yester.recall.rank import Weights
@@ -77,12 +77,14 @@ def build_context(memory: Memory, request: ContextRequest) -> Context:
     signals = memory.git_signals(cwd, wait=starts)
     asking = request.session if request.event == "UserPromptSubmit" else ""
     before, worked = read_conversation(store, asking)
+    private = find_private(config.projects, config.private) - {project.key}
     here = Here(
         project, request.session, request.now or memory.now, signals=signals,
         rules=applicable_rules(store, project, changed_files(signals)) if starts else (),
         weights=Weights().with_half_life(config.number("recency_halflife_days")),
         embedder=memory.search_embedder, fates=memory.judge_staleness(root),
-        everywhere=config.flag("cross_project"), before=before, worked=worked,
+        everywhere=config.flag("cross_project"), private=tuple(sorted(private)), before=before,
+        worked=worked,
     )  # fmt: skip
     most = narrow_limit(config.number("max_inject"), root)
     given = Given(request.known, request.spent, min(most, 3), 250, units=request.units)

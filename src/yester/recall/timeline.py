@@ -86,6 +86,8 @@ def build_timeline(
     asked = Asked(query, filters, now=now, window=window)
     resolved = _best_match_place if query.strip() else _resolve_anchor
     place = resolved(store, asked, anchor, answer or partial(answer_question, store))
+    if place.item and place.item.project in filters.without_projects:
+        raise NotFound(f"no item #{place.item.id}", "its project is private")
     if place.item and not filters.projects and not everywhere:
         filters = replace(filters, projects=(place.item.project,))
     names = {project.key: project.name for project in store.projects()}

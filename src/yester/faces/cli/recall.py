@@ -181,7 +181,10 @@ def _digest_lines(app: App, digest: Digest) -> Iterator[str]:
 def find_items(app: App, text: str) -> list[Item]:
     """By the id as it is printed (#12 or 12), else by the client's own."""
     number = text.removeprefix("#")
-    return app.reading.get([int(number)]) if number.isdecimal() else app.reading.find_by_ref(text)
+    if not number.isdecimal():
+        found = app.reading.find_by_ref(text)
+        return app.memory.get_items([item.id for item in found])
+    return app.memory.get_items([int(number)])
 
 
 @command("show", fenced=True)

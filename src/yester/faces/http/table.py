@@ -265,6 +265,8 @@ _ABOUT = _group(
     _row("PATCH /api/projects", projects.rename_project,
          '{"key": "git:example.org/acme/shop", "name": "shop"}',
          conflict="GET /api/projects lists them"),
+    _row("POST /api/projects/private", projects.set_private,
+         '{"key": "shop", "private": true}', conflict="GET /api/projects lists them"),
     _row("POST /api/projects/merge", projects.merge_projects,
          '{"from": "shop-old", "into": "shop", "dry_run": false}',
          conflict="GET /api/projects lists them"),

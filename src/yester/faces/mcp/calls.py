@@ -280,7 +280,7 @@ def _describe_rest(which: str, hits: tuple[Hit, ...], shown: int, depth: str) ->
 def get_observations(memory: ToolMemory, request: ReadRequest) -> str:
     wanted = parse_ids(request.ids)
     names = memory.project_names()
-    items = {item.id: item for item in memory.store.get([id_ for id_, _ in wanted])}
+    items = {item.id: item for item in memory.get_items([id_ for id_, _ in wanted])}
     missing = _join_first([f"#{id_}" for id_, _ in wanted if id_ not in items])
     if not items:
         raise NotFound(f"ids: no item {missing}; search shows ids")
