@@ -22,7 +22,8 @@ from yester.operations.fields import about
 from yester.operations.items import Row, Rows
 from yester.operations.request import FormattedRequest, make_filters, split_list
 from yester.recall.recall import Answer, Asked, Cut, describe_reach
-from yester.store.figures import Facets, filter_facets, item_facets
+from yester.store.contract import Store
+from yester.store.figures import Facets, filter_facets, item_facets, vector_backlog
 from yester.text.terms import query_terms
 
 What = Literal["", "observations", "sessions", "prompts"]
@@ -241,6 +242,7 @@ class Explained(Struct, kw_only=True):
     """How many candidates each search found, the most each factor can add, what was left out."""
 
     arms: dict[str, int]
+    unembedded: Annotated[int, about("Items that have no vector yet: found by words alone.")]
     weights: dict[str, float]
     cut: list[LeftOut]
     more: int
@@ -282,13 +284,14 @@ def search_items(memory: Memory, request: SearchRequest) -> Found:
         file_path=request.path if isinstance(request, FileSearch) else UNSET,
         concept=request.concept if isinstance(request, ConceptSearch) else UNSET,
         note=note or UNSET,
-        explain=explain_answer(answer) if answer and request.explain else UNSET,
+        explain=explain_answer(answer, memory.reading) if answer and request.explain else UNSET,
     )
 
 
-def explain_answer(answer: Answer) -> Explained:
+def explain_answer(answer: Answer, store: Store) -> Explained:
     return Explained(
         arms=dict(answer.arms),
+        unembedded=vector_backlog(store).waiting,
         weights={name: round(value, 4) for name, value in answer.weights.items()},
         cut=describe_omissions(answer.cut),
         more=answer.more,

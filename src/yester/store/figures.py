@@ -116,10 +116,11 @@ def content_counts(store: Store) -> Counts:
     def count_rows(table: str, sums: str = "number") -> int:
         return int(store.totals(table, sums=(sums,))[0][0])
 
-    # A time of 0 is not known.
-    oldest, newest = store.totals("item", sums=("oldest", "newest"), since=1)[0]
+    oldest, newest = store.totals("times", sums=("oldest", "newest"))[0]
+    items = Counter(dict(store.totals("indexed", by=("kind",))))
+    items.update(dict(store.totals("put away", by=("kind",))))
     return Counts(
-        items=dict(store.totals("item", by=("kind",))),
+        items=dict(sorted(items.items())),
         projects=count_rows("project"),
         sessions=count_rows("session"),
         sources=sum(
@@ -133,6 +134,21 @@ def content_counts(store: Store) -> Counts:
         newest=newest,
         bytes=store.size,
     )
+
+
+class Backlog(NamedTuple):
+    """How many of the items that are to have vectors have none yet."""
+
+    waiting: int
+    items: int
+
+    def __str__(self) -> str:
+        return f"{self.waiting:,} of {self.items:,} have no vector yet"
+
+
+def vector_backlog(store: Store) -> Backlog:
+    waiting = int(store.totals("unembedded")[0][0])
+    return Backlog(waiting, waiting + int(store.totals("vector", sums=("items",))[0][0]))
 
 
 def has_vectors(store: Store) -> bool:
@@ -182,7 +198,7 @@ def filter_facets(store: Store, most: int, filters: Filters = ANYTHING) -> Facet
     return Facets(
         total=sum(kinds.values()),
         kinds=kinds,
-        types=_most_frequent(store.totals("item", by=("type",), where={"typed": 1}), most),
+        types=_most_frequent(store.totals("typed", by=("type",)), most),
         concepts=_most_frequent(store.totals("concept", by=("concept",)), most),
         agents=_most_frequent(store.totals("session", by=("agent",))),
         projects=_most_frequent((one.project.name, sum(one.items.values())) for one in parts),
@@ -254,7 +270,7 @@ def distilled_totals(store: Store) -> list[Distilled]:
     from yester.text.document import tokens_of_length
 
     sums = ("number", "discovery_tokens", "characters")
-    found = store.totals("item", ("kind",), sums, {"counted": 1, "status": "active"})
+    found = store.totals("distilled", ("kind",), sums)
     return [
         Distilled(kind, number, spent, tokens_of_length(size))
         for kind, number, spent, size in found

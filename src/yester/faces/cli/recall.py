@@ -36,6 +36,7 @@ from yester.recall.recall import Answer, Asked, make_hit
 from yester.recall.timeline import Timeline, recent_sessions
 from yester.redact import redact
 from yester.store import maintenance_of
+from yester.store.figures import vector_backlog
 from yester.text.terms import query_terms
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ _REACHED = {
     "meaning": "None of these has such a word; they are nearest in meaning:",
     "recent": "The question names nothing to look for; the newest:",
 }
+_MUCH = 0.1  # of all items, without vectors: then it is told
 _ECHOED = "repeats what the agent was shown: kept, and found by no search"
 _NO_SESSIONS = "No sessions found. Try fewer filters, or run: yester index"
 
@@ -67,6 +69,7 @@ def recall_command(app: App, /, **given: Any) -> Output:
         print_warning(f"{outdated}; run: yester reindex")
     if given["digest"]:
         value["digest"] = _make_digest(app, value["query"], answer.hits)
+    _tell_backlog(app, given["explain"])
     nothing = ""
     if not answer.hits:
         nothing = "Nothing found. Try fewer or other words, or fewer filters."
@@ -79,6 +82,15 @@ def recall_command(app: App, /, **given: Any) -> Output:
 
 
 search_command = recall_command  # another name
+
+
+def _tell_backlog(app: App, explain: bool) -> None:
+    """Where much cannot be found by meaning yet, as after the first `yester index`."""
+    if app.config["embedder"] == "none" or app.read_by_agent:
+        return
+    backlog = vector_backlog(app.reading)
+    if backlog.waiting and (explain or backlog.waiting >= _MUCH * backlog.items):
+        click.echo(f"{backlog}: found by their words alone (yester status)", err=True)
 
 
 def _find_reason(app: App, filters: Filters) -> str:
@@ -104,7 +116,7 @@ def _recall(memory: Memory, given: Mapping[str, Any]) -> tuple[Filters, Answer, 
         "took_ms": round((time.perf_counter() - began) * 1000, 2),
     }  # fmt: skip
     if given["explain"]:
-        value["explain"] = explain_answer(answer)
+        value["explain"] = explain_answer(answer, memory.reading)
     return filters, answer, value
 
 

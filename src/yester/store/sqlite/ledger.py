@@ -34,6 +34,7 @@ class _Sums(Struct, frozen=True):
     by: Mapping[str, str] = field(default_factory=dict)
     sums: Mapping[str, str] = field(default_factory=dict)
     time: str = ""  # the column `since` compares
+    only: str = "1"  # what holds for those that are counted
 
 
 _CHARACTERS = (
@@ -49,14 +50,29 @@ _TOTALS: Mapping[str, _Sums] = {
         {
             "project": "p.key", "day": f"i.epoch / {DAY}",
             "label": "iif(i.type = '', i.kind, i.type)",
-            "counted": "i.discovery_tokens > 0", "typed": "i.type <> ''",
         },
         {
-            "discovery_tokens": "sum(i.discovery_tokens)", "characters": _CHARACTERS,
-            "oldest": "min(i.epoch)", "newest": "max(i.epoch)",
             "sessions": "count(DISTINCT nullif(i.session, 0))",
         },
         "i.epoch",
+    ),
+    # What follows is asked for by `status`, `stats` and the viewer's pages: it must not read every
+    # item there is, so each goes by an index of its own.
+    "times": _Sums(
+        "(SELECT 1)",
+        {},
+        {
+            "oldest": "(SELECT min(epoch) FROM item WHERE epoch > 0)",
+            "newest": "(SELECT max(epoch) FROM item)",
+        },
+    ),
+    "typed": _Sums("(SELECT type FROM item WHERE type <> '')"),
+    "put away": _Sums("item", only="status <> 'active'"),
+    "distilled": _Sums(
+        "item i",
+        {},
+        {"discovery_tokens": "sum(i.discovery_tokens)", "characters": _CHARACTERS},
+        only="i.status = 'active' AND i.discovery_tokens > 0",
     ),
     # Active items, counted when they are indexed: field -1 stands for the items themselves.
     "indexed": _Sums(
@@ -81,7 +97,9 @@ _TOTALS: Mapping[str, _Sums] = {
         {},
         {
             "any": "EXISTS (SELECT 1 FROM vector)",
-            "items": "(SELECT count(DISTINCT item) FROM vector_code)",
+            # Kept by who writes them; counted where nobody has since.
+            "items": "coalesce((SELECT cast(value AS INTEGER) FROM meta WHERE key = 'embedded'),"
+                     " (SELECT count(DISTINCT item) FROM vector_code))",
         },
     ),
     "undistilled": _Sums(
@@ -180,6 +198,7 @@ class LedgerRows(Connection):
             table = "concept of item"
         spec = _TOTALS.get(table) or _Sums(table)
         condition = Condition()
+        condition.require(spec.only)
         if filters != ANYTHING:
             passing = self._filter_items(filters)
             condition.require(passing.sql, *passing.values)
