@@ -255,7 +255,8 @@ def refreshed(page: str, home: Path) -> str:
         done = subprocess.run(
             ["bash", "-c", command], capture_output=True, text=True, cwd=home,
             env={"HOME": str(home), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
-                 "TZ": "UTC", "YESTER_EMBEDDER": "none", "LANG": "C.UTF-8", "PYTHONPATH": str(home / "clock")},
+                 "TZ": "UTC", "YESTER_EMBEDDER": "none", "LANG": "C.UTF-8",
+                 "PYTHONPATH": str(home / "clock")},
         )  # fmt: skip
         return f"```sh\n{command}\n```\n\n```text\n{done.stdout or done.stderr}```"
 
