@@ -87,7 +87,7 @@ class ProjectLine(Struct, forbid_unknown_fields=True):
 
 class Config(Struct, frozen=True):
     """The settings in force. `projects` maps paths and project keys to names the user gave,
-    `private` are those whose memory is shown nowhere else (`find_private` has the projects),
+    `private` are those whose memory is shown nowhere else (`project.Projects` knows which),
     `retention` the types of memories to what happens to old ones (`yester.memories.lifecycle`)."""
 
     home: Path

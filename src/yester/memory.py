@@ -349,7 +349,7 @@ class Memory:
         """The project of the folder in which questions are asked."""
         from yester.project import Projects
 
-        return Projects(self.config.projects).by_folder(self.cwd)
+        return Projects(self.config.projects, private=self.config.private).by_folder(self.cwd)
 
     def narrow_filters(self, filters: Filters, query: str) -> Filters:
         """Where a question names no project it means all of them or, where the user has set
@@ -368,9 +368,9 @@ class Memory:
         at one by naming it."""
         if not self.config.private:
             return filters
-        from yester.project import find_private
+        from yester.project import Projects
 
-        private = find_private(self.config.projects, self.config.private)
+        private = Projects(self.config.projects, private=self.config.private).private
         shown = {self.current_project.key} if self.cwd else set()
         if self.origin == "user" or not self.cwd:
             names = {*filters.projects, *named}

@@ -137,6 +137,38 @@ def test_the_users_own_configuration_says_so_and_a_new_name_keeps_it(home, place
     assert load_config(home, {"YESTER_PROJECTS": "{}"}).private == (str(places["bank"]),)
 
 
+def test_a_folder_that_names_its_remote_does_not_get_its_memory(home, places, tmp_path):
+    """Nor one that claims to be a work tree of it; a work tree that git has made does."""
+
+    def claim(folder, text='[remote "origin"]\n\turl = git@git.example.org:sam/bank.git\n'):
+        (folder / ".git").mkdir(parents=True)
+        (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+        (folder / ".git" / "config").write_text(text)
+
+    claim(places["bank"])
+    bank = "git:git.example.org/sam/bank"
+    with yester.open(home) as memory, memory.store.transaction("places"):
+        memory.store.merge_project(
+            f"dir:{places['bank']}", Project(bank, "bank", str(places["bank"]))
+        )
+    keep_private(home)
+    stranger, forged, own = (tmp_path / name for name in ("stranger", "forged", "bank-fix"))
+    claim(stranger)
+    git = places["bank"] / ".git"
+    for folder, entry in ((forged, forged / "own"), (own, git / "worktrees" / "fix")):
+        entry.mkdir(parents=True)
+        folder.mkdir(exist_ok=True)
+        (folder / ".git").write_text(f"gitdir: {entry}\n")
+        (entry / "commondir").write_text(f"{git}\n")
+        (entry / "HEAD").write_text("ref: refs/heads/fix\n")
+    (git / "worktrees" / "fix" / "gitdir").write_text(f"{own}/.git\n")
+    for cwd, seen in ((places["bank"], True), (own, True), (stranger, False), (forged, False)):
+        assert ("rass lever" in ask_tool(home, cwd, "search", query="lever")) is seen
+        with memory_in(home, cwd) as memory:
+            start = build_context(memory, ContextRequest("SessionStart", str(cwd), session="new"))
+            assert ("rass lever" in start.text) is seen
+
+
 def test_no_program_can_change_it(home, places):
     with (
         memory_in(home, places["bank"], "agent") as memory,

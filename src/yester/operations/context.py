@@ -20,7 +20,7 @@ from yester.memories.files import narrow_limit
 from yester.memories.rules import applicable_rules
 from yester.memory import Memory
 from yester.model import TAKEN_UP, Project, replace
-from yester.project import Projects, find_private
+from yester.project import Projects
 from yester.recall.beginning import changed_files
 from yester.recall.conversation import read_conversation
 from yester.recall.rank import Weights
@@ -68,7 +68,8 @@ def build_context(memory: Memory, request: ContextRequest) -> Context:
         raise UsageError(f"event is {request.event!r}, but must be one of {known}")
     config = narrow_config(memory.config, request.variables)
     store, cwd = memory.reading, request.cwd
-    project = request.project or Projects(config.projects).by_folder(cwd)
+    projects = Projects(config.projects, private=config.private)
+    project = request.project or projects.by_folder(cwd)
     root = git.find_top(cwd, project.root) if cwd else ""
     file = relative_path(request.file, root)
     if request.event == "PreToolUse" and file in request.known_files:
@@ -77,7 +78,7 @@ def build_context(memory: Memory, request: ContextRequest) -> Context:
     signals = memory.git_signals(cwd, wait=starts)
     asking = request.session if request.event == "UserPromptSubmit" else ""
     before, worked = read_conversation(store, asking)
-    private = find_private(config.projects, config.private) - {project.key}
+    private = projects.private - {project.key}
     here = Here(
         project, request.session, request.now or memory.now, signals=signals,
         rules=applicable_rules(store, project, changed_files(signals)) if starts else (),

@@ -28,10 +28,11 @@ from yester.operations.request import NoRequest, Request
 from yester.project import (
     EXCLUDED,
     bare_project,
-    find_private,
+    identify_project,
     named_project,
     work_tree_place,
 )
+from yester.project import Projects as Folders
 from yester.redact import redact
 from yester.store.contract import Store
 from yester.store.figures import project_parts
@@ -93,7 +94,7 @@ class Merged(Struct, kw_only=True):
 
 def list_projects(memory: Memory, request: NoRequest) -> Projects:  # noqa: ARG001
     """Projects, and what there is of each."""
-    private = find_private(memory.config.projects, memory.config.private)
+    private = Folders(memory.config.projects, private=memory.config.private).private
     return Projects(
         projects=[
             make_answer(
@@ -131,11 +132,16 @@ def set_private(memory: Memory, request: PrivateRequest) -> Projects:
     _refuse_ours(project)
     known = config.load_config(memory.home, {})
     if request.private:
-        # By its folder as well: a repository that gets a remote gets another key.
+        # By its folder as well: a repository that gets a remote gets another key, and one that
+        # names this remote is not the project for that.
         lines = [line for line in (project.key, project.root) if line]
+        if memory.cwd and identify_project(memory.cwd).key == project.key:
+            lines.append(identify_project(memory.cwd).root)
     else:
         lines = [
-            line for line in known.private if project.key in find_private(known.projects, [line])
+            line
+            for line in known.private
+            if project.key in Folders(known.projects, private=[line]).private
         ]
     changes = {line: _write_line(known, line, request.private) for line in lines}
     config.change_config(memory.home, changes, "projects")

@@ -427,7 +427,7 @@ def _read_sources(store: Store, sources: list[Source], case: Examination) -> int
     from yester.text.reader import open_reader
 
     kept_out = load_rules(case.config)
-    projects = Projects(case.config.projects, refuses=kept_out.excludes)
+    projects = Projects(case.config.projects, kept_out.excludes, case.config.private)
     options = Options(case.config.flag("thinking"), case.config.flag("subagents"))
     ingest = Ingest(store, projects, options, kept_out)
     for source in sources:
