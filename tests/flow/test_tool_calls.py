@@ -52,13 +52,9 @@ def make_old(home) -> None:
     hashes = [(content_hash(replace(one, call=None)), one.id) for one in tool_items(home)]
     db = apsw.Connection(str(home / "yester.db"))
     db.executemany("UPDATE item SET hash = ? WHERE id = ?", hashes)
-<<<<<<< HEAD
     db.execute("DROP TABLE line_edit; DELETE FROM meta WHERE key = 'line_key'")
-    db.execute("DROP INDEX item_turn; ALTER TABLE item DROP COLUMN call")
-=======
     db.execute("DROP INDEX item_turn; DROP INDEX item_counted; DROP INDEX item_put_away")
     db.execute("ALTER TABLE item DROP COLUMN call")
->>>>>>> 513c68f (Ask for what is near in meaning where a test means that)
     db.execute("DELETE FROM migration WHERE version >= 15; PRAGMA user_version = 14")
     db.close()
 
