@@ -260,7 +260,8 @@ def refreshed(page: str, home: Path) -> str:
         done = subprocess.run(
             ["bash", "-c", command], capture_output=True, text=True, cwd=home,
             env={"HOME": str(home), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
-                 "TZ": "UTC", "LANG": "C.UTF-8", "PYTHONPATH": str(home / "clock")},
+                 "TZ": "UTC", "YESTER_EMBEDDER": "none", "LANG": "C.UTF-8",
+                 "PYTHONPATH": str(home / "clock")},
         )  # fmt: skip
         return f"```sh\n{command}\n```\n\n```text\n{done.stdout or done.stderr}```"
 
@@ -279,6 +280,7 @@ def sample_home(folder: str) -> Path:
         "--home",
         str(home / ".yester"),
         "index",
+        "--no-vectors",
         str(samples),
     ]
     env = {**os.environ, "HOME": str(home)}  # else the account would record it as a home in use

@@ -45,7 +45,7 @@ def run(home: Path, *words: str) -> None:
 
 def main() -> None:
     home = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / ".demo").absolute()
-    run(home, "index", "examples/sessions")
+    run(home, "index", "--no-vectors", "examples/sessions")
     for title, words in QUESTIONS.items():
         say(f"\n# {title}")
         run(home, "recall", *words)

@@ -22,7 +22,7 @@ from yester.files import replace_file
 from yester.tables import load_table
 
 Value = bool | int | float | str | tuple[str, ...]
-Plain = bool | int | float | str | list[str]  # as TOML and JSON write it
+Plain = bool | int | float | str | list[str] | dict[str, Any]  # as TOML and JSON write it
 
 
 class Setting(Struct, frozen=True):
@@ -78,14 +78,23 @@ SECTIONS = tuple(dict.fromkeys(s.section for s in SETTINGS if s.section))
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
+class ProjectLine(Struct, forbid_unknown_fields=True):
+    """What [projects] may say of a path or a key besides a name."""
+
+    name: str = ""
+    private: bool = False
+
+
 class Config(Struct, frozen=True):
     """The settings in force. `projects` maps paths and project keys to names the user gave,
+    `private` are those whose memory is shown nowhere else (`project.Projects` knows which),
     `retention` the types of memories to what happens to old ones (`yester.memories.lifecycle`)."""
 
     home: Path
     values: Mapping[str, Value]
     origins: Mapping[str, str]
     projects: Mapping[str, str] = field(default_factory=dict)
+    private: tuple[str, ...] = ()
     retention: Mapping[str, int | str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -129,11 +138,17 @@ def _parse_config(text: str, path: Path, environ: Mapping[str, str]) -> Config:
         except ValidationError:
             raise ConfigError(f"{path}: {meaning}") from None
 
-    projects = take_table(
+    lines: dict[str, str | ProjectLine] = take_table(
         "projects",
-        dict[str, Annotated[str, Meta(min_length=1)]],
-        '[projects] must map paths or project keys to names ("~/code/api" = "api")',
+        dict[str, Annotated[str, Meta(min_length=1)] | ProjectLine],
+        '[projects] must map paths or project keys to names ("~/code/api" = "api"), or to '
+        "{ private = true }",
     )
+    known = {
+        line: ProjectLine(name=one) if isinstance(one, str) else one for line, one in lines.items()
+    }
+    projects = {line: one.name for line, one in known.items() if one.name}
+    private = tuple(line for line, one in known.items() if one.private)
     retention = take_table(
         "retention",
         dict[str, int | str],
@@ -155,7 +170,7 @@ def _parse_config(text: str, path: Path, environ: Mapping[str, str]) -> Config:
         variable, value = _read_variable(setting, environ, warnings)
         if value is not None:
             values[setting.name], origins[setting.name] = value, variable
-    return Config(path.parent, values, origins, projects, retention, tuple(warnings))
+    return Config(path.parent, values, origins, projects, private, retention, tuple(warnings))
 
 
 def _read_variable(
@@ -283,6 +298,8 @@ def edit_config_text(text: str, changes: Mapping[str, Plain | None], section: st
         for target, empty in ((wanted, {}), (document, tomlkit.table())):
             table = target.setdefault(section, empty) if section else target
             for name, value in changes.items():
+                if isinstance(value, dict) and target is document:
+                    value = tomlkit.inline_table() | value
                 table.pop(name, None) if value is None else table.__setitem__(name, value)
         new = tomlkit.dumps(document)
         if tomllib.loads(new) == wanted:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, cast
 from yester.clock import DAY
 from yester.config import Config, load_config
 from yester.errors import ConfigError, NotFound, StoreError, UsageError
-from yester.model import Filters, Paging, Project, Session, replace
+from yester.model import ANYTHING, Filters, Item, Paging, Project, Session, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -349,18 +349,38 @@ class Memory:
         """The project of the folder in which questions are asked."""
         from yester.project import Projects
 
-        return Projects(self.config.projects).by_folder(self.cwd)
+        return Projects(self.config.projects, private=self.config.private).by_folder(self.cwd)
 
     def narrow_filters(self, filters: Filters, query: str) -> Filters:
         """Where a question names no project it means all of them or, where the user has set
         `cross_project` to false, the current one."""
-        if filters.projects or not self.cwd or self.config.flag("cross_project"):
-            return filters
         from yester.text.query import parse_query
 
-        if any(name == "project" for name, _ in parse_query(query).filters):
+        named = [value for name, value in parse_query(query).filters if name == "project"]
+        filters = self.hide_private(filters, *named)
+        if filters.projects or named or not self.cwd or self.config.flag("cross_project"):
             return filters
         return replace(filters, projects=(self.current_project.key,))
+
+    def hide_private(self, filters: Filters, *named: str) -> Filters:
+        """The filters without the private projects that do not belong here: all but the current one
+        and those that the filters, or somebody else, have `named`. An agent in a folder cannot get
+        at one by naming it."""
+        if not self.config.private:
+            return filters
+        from yester.project import Projects
+
+        private = Projects(self.config.projects, private=self.config.private).private
+        shown = {self.current_project.key} if self.cwd else set()
+        if self.origin == "user" or not self.cwd:
+            names = {*filters.projects, *named}
+            shown |= {one.key for one in self.reading.projects() if {one.key, one.name} & names}
+        return replace(filters, without_projects=tuple(sorted(private - shown)))
+
+    def get_items(self, ids: Sequence[int]) -> list[Item]:
+        """Items by id. A person may read any; an agent none of another project that is private."""
+        hidden = () if self.origin == "user" else self.hide_private(ANYTHING).without_projects
+        return [item for item in self.reading.get(ids) if item.project not in hidden]
 
     def git_signals(self, folder: str, wait: bool = True) -> Signals:  # noqa: ARG002
         """What git says about the work in a folder; without `wait`, what is known already."""

@@ -377,6 +377,7 @@ class Filters(Struct, frozen=True):
     source: str = ""  # who delivered it
     supersedes: int = 0  # what takes the place of this item
     without_session: str = ""  # all but this session, the one that asks
+    without_projects: tuple[str, ...] = ()  # keys: private ones of which nothing is shown here
 
 
 ANYTHING = Filters()

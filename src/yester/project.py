@@ -16,7 +16,7 @@ longer readable name.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath, PureWindowsPath
 
 from yester.files import read_text
@@ -40,13 +40,17 @@ EXCLUDED = Project("excluded:", "excluded")
 class Projects:
     """Identities by folder, each looked at once. `overrides` is the user's [projects] table.
 
-    A folder of which nothing may be kept (`refuses`) belongs to the project EXCLUDED.
+    A folder of which nothing may be kept (`refuses`) belongs to the project EXCLUDED. `private` are
+    the lines of that table which say so, keys and folders. A repository names its remote itself, so
+    that does not make it a private project: where the user has named folders of it, only these and
+    their work trees are.
     """
 
     def __init__(
         self,
         overrides: Mapping[str, str],
         refuses: Callable[[str, Project], bool] = lambda _cwd, _project: False,
+        private: Iterable[str] = (),
     ) -> None:
         self._refuses = refuses
         self._names = {key: overrides[key] for key in overrides if key.startswith(_KEYS)}
@@ -59,6 +63,18 @@ class Projects:
         self._paths = sorted(paths, key=lambda pair: -len(pair[0].parts))
         self._seen: dict[str, Project] = {}
         self._keys: dict[str, Project] = {}
+        self._private: dict[str, set[str]] = {}  # key → folders of it
+        for line in private:
+            if line.startswith(_KEYS):
+                self._private.setdefault(self.apply_names(bare_project(line)).key, set())
+            else:
+                found = self._find_project(str(Path(line).expanduser()))
+                self._private.setdefault(found.key, set()).add(found.root)
+
+    @property
+    def private(self) -> frozenset[str]:
+        """Keys of projects whose memory is shown nowhere else."""
+        return frozenset(self._private)
 
     def by_folder(self, cwd: str) -> Project:
         if cwd not in self._seen:
@@ -71,8 +87,19 @@ class Projects:
         return self._keys.get(key) or bare_project(key)
 
     def _identify_folder(self, cwd: str) -> Project:
-        found = self._named_path(cwd) or self.apply_names(identify_project(cwd))
+        found = self._find_project(cwd)
+        if not self._is_within(cwd, found):
+            found = Project(f"dir:{found.root}", found.name, found.root)
+            if _linked_elsewhere(cwd):
+                found = Project(f"dir:{cwd}", _pure_path(cwd).name, cwd)
         return EXCLUDED if self._is_refused(cwd, found) else found
+
+    def _find_project(self, cwd: str) -> Project:
+        return self._named_path(cwd) or self.apply_names(identify_project(cwd))
+
+    def _is_within(self, cwd: str, found: Project) -> bool:
+        folders = self._private.get(found.key)
+        return not folders or (found.root in folders and not _linked_elsewhere(cwd))
 
     def _is_refused(self, cwd: str, found: Project) -> bool:
         """A user who excludes a folder by its name means it also where its project has another: a
@@ -127,6 +154,16 @@ def identify_project(cwd: str) -> Project:
 
 def _pure_path(path: str) -> PurePath:
     return PureWindowsPath(path) if _DRIVE.match(path) else Path(path)
+
+
+def _linked_elsewhere(cwd: str) -> bool:
+    """Does a folder say that it is a work tree of a repository which does not know it?"""
+    for top, own, common in walk_work_trees(Path(cwd)):
+        known = own.parent == common / "worktrees"
+        return own != common and not (
+            known and Path(read_text(own / "gitdir").strip()) == top / ".git"
+        )
+    return False
 
 
 def work_tree_place(path: str) -> tuple[PurePath, bool] | None:

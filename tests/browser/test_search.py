@@ -73,7 +73,7 @@ def test_from_the_field_above_to_marked_hits(viewer):
     page.keyboard.type("relit lanterns")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"#/search\?query=relit\+lanterns$"))
-    expect(page.locator(".count")).to_have_text(re.compile(r"The first 20 · [\d.]+ ms"))
+    expect(page.locator(".count")).to_have_text(re.compile(r"The first 20 of \d+ · [\d.]+ ms"))
     assert {text.lower() for text in page.locator(".hit a.title mark").all_inner_texts()} == {
         "lantern", "relit",
     }  # fmt: skip
@@ -121,7 +121,8 @@ def test_a_facet_narrows_its_chip_widens_and_both_are_addresses(viewer, server):
     page = viewer.page
     viewer.to("/search?query=lantern")
     hits(page)
-    numbers = server.get("/api/facets")["kinds"]
+    numbers = server.get("/api/facets", query="lantern")["kinds"]
+    assert numbers["observation"] == 45
     aside = page.get_by_role("complementary", name="Filters")
     for kind, number in numbers.items():
         expect(aside.get_by_role("link", name=f"{kind} {number}", exact=True)).to_be_visible()
@@ -179,7 +180,7 @@ def test_more_adds_the_next_page_goes_to_it_and_survives_a_reload(viewer):
     expect(page.locator(".hit")).to_have_count(40)
     expect(page.locator(".hit a.title").nth(20)).to_be_focused()
     assert len(set(hits(page))) == 40
-    assert count_of(page) == "The first 40"
+    assert count_of(page) == "The first 40 of 45"
     page.reload()
     expect(page.locator(".hit")).to_have_count(40)
     page.get_by_role("button", name="More").click()
@@ -188,13 +189,31 @@ def test_more_adds_the_next_page_goes_to_it_and_survives_a_reload(viewer):
     expect(page.get_by_role("button", name="More")).to_be_hidden()
 
 
+@pytest.mark.requirement("REC-15")
+def test_of_a_session_three_hits_are_shown_and_more_on_request(viewer, home):
+    with yester.open(home) as memory:
+        memory.add([
+            {"ref": f"t{n}", "kind": "message", "text": f"Tide gauge {n} reads {n * 7} low",
+             "project": "harbour", "session": f"tides-{n // 5}", "agent": "codex"}
+            for n in range(7)
+        ])  # fmt: skip
+    page = viewer.page
+    viewer.to("/search?query=tide+gauge")
+    hits(page)
+    expect(page.locator(".hit:visible")).to_have_count(5)
+    expect(page.locator(".count")).to_contain_text("7 found")
+    page.get_by_role("button", name="2 more of this session").click()
+    expect(page.locator(".hit:visible")).to_have_count(7)
+
+
 def test_the_order_is_chosen_and_kept(viewer):
     page = viewer.page
     viewer.to("/search?query=lantern&kinds=observation")
     hits(page)
     page.get_by_label("Order").select_option("date_asc")
     expect(page).to_have_url(re.compile("orderBy=date_asc.*kinds=observation|kinds.*orderBy"))
-    expect(page.locator(".count")).to_contain_text("The best 20, by time")
+    expect(page.locator(".hit a.title").first).to_have_text("Lantern 44 was relit")
+    expect(page.locator(".count")).to_contain_text("The first 20 of 45")
 
     def times() -> list[str]:
         found = page.eval_on_selector_all(".hit time", "all => all.map((one) => one.dateTime)")

@@ -53,7 +53,8 @@ def sample_store(tmp_path_factory, zygote_of_commands) -> Path:
     """A user's home whose memory holds the samples; written once, copied for each block."""
     folder = tmp_path_factory.mktemp("samples")
     words = ["--home", str(folder / ".yester"), "index", str(ROOT / "examples" / "sessions")]
-    env, printed = {**os.environ, "HOME": str(folder)}, folder / "printed"
+    env = {**os.environ, "HOME": str(folder), "YESTER_EMBEDDER": "none"}
+    printed = folder / "printed"
     assert zygote_of_commands.call(words, folder, env, printed, printed) == 0
     return folder
 
@@ -169,7 +170,7 @@ def test_the_table_of_factors_has_the_weights_in_use():
 def test_what_the_first_pages_show_is_what_the_commands_print(zygote_of_commands, tmp_path):
     left_out = ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID")
     env = {name: value for name, value in os.environ.items() if name not in left_out}
-    env |= {"HOME": str(tmp_path), "TZ": "UTC"}
+    env |= {"HOME": str(tmp_path), "TZ": "UTC", "YESTER_EMBEDDER": "none"}
     samples, out, err = str(ROOT / "examples" / "sessions"), tmp_path / "out", tmp_path / "err"
 
     def printed(*words: str) -> str:

@@ -438,6 +438,12 @@ def test_the_numbers_are_there_for_whoever_draws_them(api):
     assert facets["types"]["bugfix"] == 1
     assert facets["concepts"]["gotcha"] == 1
     assert facets["agents"] == {"claude-code": 2}
+    # Those of the hits, where something is looked for; by words, and by filters alone.
+    for asked in ({"query": "oven timer"}, {"project": "bakery", "kinds": "observation"}):
+        found, facets = api.get("/api/search", **asked), api.get("/api/facets", **asked)
+        assert facets["total"] == found["count"] > 0
+        assert facets["projects"] == {"bakery": found["count"]}
+        assert sum(facets["kinds"].values()) == found["count"]
     spend = api.get("/api/spend")
     assert (spend["provider"], spend["spend"], spend["today"]["cost"]) == ("none", [], 0)
 

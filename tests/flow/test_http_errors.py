@@ -13,6 +13,8 @@ import pytest
 import yester
 from tests.serving import serving
 from tests.table import each
+from yester.faces.mcp.calls import answer_call, open_for_tools
+from yester.faces.mcp.server import load_tools
 from yester.store.figures import has_vectors
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "http.md"
@@ -105,8 +107,10 @@ def test_a_search_says_how_far_it_had_to_go(api, query, note):
     assert found.get("note") == note
 
 
-@pytest.mark.requirement("REC-05")
-def test_what_is_only_nearest_in_meaning_is_told_as_that_and_is_no_anchor(home, run, monkeypatch):
+@pytest.mark.requirement("REC-05", "REC-14", "REC-22")
+def test_what_is_only_nearest_in_meaning_is_shown_when_asked_for_and_is_no_anchor(
+    home, run, monkeypatch
+):
     monkeypatch.delenv("YESTER_EMBEDDER")
     texts = [
         "The webhook is retried five times", "Dough rises over night in the cellar",
@@ -119,19 +123,34 @@ def test_what_is_only_nearest_in_meaning_is_told_as_that_and_is_no_anchor(home, 
         memory.add([{"ref": str(n), "text": text} for n, text in enumerate(texts)])
         assert has_vectors(memory.store)
     with serving(home, environ={}) as api:
-        found = api.get("/api/search", query="authentication")
+        found = api.get("/api/search", query="authentication", near=True)
         assert found["results"][0]["title"].startswith("Log in")
         assert found["note"] == "no item has this word; these are nearest in meaning"
+        found = api.get("/api/search", query="authentication")
+        assert found["results"] == []
+        assert found["note"] == "no item has this word; near shows what is nearest in meaning"
+        assert api.get("/api/facets", query="authentication")["total"] == 0
         found = api.get("/api/search", query="webhook", kinds="message")
         assert "note" not in found
-        assert api.get("/api/search", query="zzzqqqxx")["results"]
         for query in ({"query": "zzzqqqxx"}, {"query": "zzzqqqxx", "anchor": "latest"}):
             said = problem(api, "/api/search/timeline-by-query", 404, **query)
             assert said["detail"] == "nothing fits 'zzzqqqxx'"
         assert api.get("/api/search/timeline-by-query", query="passkey")["timeline"]
-    said = run("recall", "authentication", "--all-projects").err
+    done = run("recall", "authentication", "--all-projects")
+    assert done.out == ""
+    assert done.err.startswith("Nothing found.")
+    assert "what is near in meaning: --near" in done.err
+    said = run("recall", "authentication", "--all-projects", "--near").err
     assert said.startswith("None of these has such a word; they are nearest in meaning:")
-    assert "begin alike" not in said
+    tools = open_for_tools(str(home), str(home.parent), {})
+    assert "near=true" in ask_tool(tools, query="authentication")
+    assert "Log in with a passkey" in ask_tool(tools, query="authentication", near="true")
+    tools.close()
+
+
+def ask_tool(tools, **given):
+    tool = load_tools()["search"]
+    return answer_call(tool, lambda: tools, given)[0]
 
 
 # --- the help -------------------------------------------------------------------------------------

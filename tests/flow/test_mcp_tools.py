@@ -432,9 +432,8 @@ def test_without_a_worker_the_server_loads_the_model_itself_and_lets_it_go_again
         assert has_vectors(memory.store)
     memory = open_for_tools(str(home), str(tmp_path), env)
     for _ in range(2):
-        text, failed = answer_call(
-            TOOLS["search"], lambda: memory, {"query": "duplicate payment", "limit": 1}
-        )
+        asked = {"query": "duplicate payment", "limit": 1, "near": True}
+        text, failed = answer_call(TOOLS["search"], lambda: memory, asked)
         assert not failed
         assert ids(text) == [1]
         memory.rest()

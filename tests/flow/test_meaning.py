@@ -109,7 +109,7 @@ def embedded(memory, since=0):
 def test_a_question_with_none_of_the_words_finds_the_note_it_means(opened, question, meant):
     memory = opened()
     memory.add(notes())
-    assert memory.recall(question, k=2)[0].ref == meant
+    assert memory.recall(question, k=2, near=True)[0].ref == meant
     assert meant not in refs(opened(None).recall(question))  # the words alone do not
 
 
@@ -139,7 +139,7 @@ def test_items_without_vectors_are_found_by_their_words_beside_those_that_have_t
     memory.add(notes("login", "deploy", "backup"))
     memory.add(notes("cache", "money", "colour"), embed="later")
     assert refs(memory.recall("rate limiter before a cold cache"))[0] == "cache"
-    assert memory.recall("users cannot authenticate")[0].ref == "login"
+    assert memory.recall("users cannot authenticate", near=True)[0].ref == "login"
     both = memory.recall("floating point in the sign-in parser", explain=True)
     assert {"login", "money"} <= set(refs(both))
     by_ref = {hit.ref: hit for hit in both}
@@ -192,10 +192,12 @@ def test_filters_hold_for_what_is_found_by_meaning_too(opened):
     memory.add([*notes(), *notes("login", project="blog", source="b"), *notes("login", source="c",
                 kind="message", epoch=NOW - 40 * 86_400)])  # fmt: skip
     ask = "users cannot authenticate"
-    own = memory.recall(ask, project="blog", scope="project")
+    own = memory.recall(ask, project="blog", scope="project", near=True)
     assert {(hit.project, hit.ref) for hit in own} == {("blog", "login")}
-    assert {hit.kind for hit in memory.recall(ask, kinds=["message"])} == {"message"}
-    assert {hit.kind for hit in memory.recall(ask, until=NOW - 10 * 86_400)} == {"message"}
+    assert {hit.kind for hit in memory.recall(ask, kinds=["message"], near=True)} == {"message"}
+    assert {hit.kind for hit in memory.recall(ask, until=NOW - 10 * 86_400, near=True)} == {
+        "message"
+    }
     assert memory.recall(ask, project="nowhere", scope="project") == []
 
 
@@ -205,10 +207,12 @@ def test_what_is_about_a_file_of_a_concept_or_of_a_type_is_ranked_by_meaning(ope
     about = {"files_modified": ["src/a.py"], "concepts": ["gotcha"], "type": "bugfix"}
     memory.add([*notes(**about), *notes("login", source="elsewhere")])
     for filters in ({"concepts": ["gotcha"]}, {"types": ["bugfix"]}):
-        hits = memory.recall("users cannot authenticate", **filters)
+        hits = memory.recall("users cannot authenticate", near=True, **filters)
         assert hits[0].ref == "login"
         assert "elsewhere" not in {item.source for item in memory.store.get([h.id for h in hits])}
-    by_file = Asked("users cannot authenticate", Filters(files=("a.py",)), now=NOW * 1000)
+    by_file = Asked(
+        "users cannot authenticate", Filters(files=("a.py",)), now=NOW * 1000, near=True
+    )
     found = recall_hits(memory.store, by_file, embedder=memory.embedder)
     assert found[0].ref == "login"
     assert all(hit.files == ("src/a.py",) for hit in found)
@@ -238,8 +242,8 @@ def test_each_fact_and_each_section_is_a_part_that_can_be_meant(opened):
     ])  # fmt: skip
     found = {one.ref: one for one in every_item(memory.store)}
     assert len(item_parts(found["facts"])) == len(item_parts(found["sections"])) == 2
-    assert memory.recall("users cannot authenticate")[0].ref == "facts"
-    assert memory.recall("what day do we ship to production")[0].ref == "sections"
+    assert memory.recall("users cannot authenticate", near=True)[0].ref == "facts"
+    assert memory.recall("what day do we ship to production", near=True)[0].ref == "sections"
 
 
 def test_what_tools_print_is_found_by_its_words_and_has_no_vector(opened):
@@ -263,7 +267,7 @@ def test_what_is_added_for_later_waits_until_somebody_makes_its_vectors(opened):
     assert sorted(waiting(memory)) == ["cache", "login"]
     assert embedded(memory) == 2
     assert waiting(memory) == []
-    assert memory.recall("users cannot authenticate")[0].ref == "login"
+    assert memory.recall("users cannot authenticate", near=True)[0].ref == "login"
     assert embedded(memory) == 0
 
 
@@ -301,7 +305,7 @@ def test_what_is_changed_while_its_vectors_are_made_waits_again(opened, model):
     assert waiting(memory) == ["login"]
     assert list(steps) == [1]
     assert waiting(memory) == []
-    assert memory.recall("what day do we ship to production")[0].ref == "login"
+    assert memory.recall("what day do we ship to production", near=True)[0].ref == "login"
     (item,) = memory.store.find_by_ref("login")
     asked = model.embed_query("users cannot authenticate")
     near = finding.cosines(memory.store, asked, model.sha, [item.id])[item.id]
@@ -348,12 +352,12 @@ def test_no_text_is_embedded_twice_with_a_cache(tmp_path, opened, model, monkeyp
     memory.add(notes("login", "cache"))
     memory.add([*notes("login", source="again"), *notes("cache", "deploy", source="again")])
     assert sorted(made_) == sorted(NOTES[ref] for ref in ("login", "cache", "deploy"))
-    before = memory.recall("users cannot authenticate", now=NOW)
-    memory.recall("users cannot authenticate", k=3)
+    before = memory.recall("users cannot authenticate", now=NOW, near=True)
+    memory.recall("users cannot authenticate", k=3, near=True)
     assert len(made_) == 4
     assert len(rows(place)) == 4
     again = opened(CachedEmbedder(Counting(), place))
-    assert again.recall("users cannot authenticate", now=NOW) == before
+    assert again.recall("users cannot authenticate", now=NOW, near=True) == before
     assert len(made_) == 4
     cached.close()
 
@@ -381,7 +385,7 @@ def test_a_new_process_finds_the_same_with_the_same_scores(opened, home, run):
         "import sys, json, yester\n"
         "with yester.open(sys.argv[1]) as memory:\n"
         "    print(json.dumps([[h.ref, h.score] for q in sys.argv[3:]\n"
-        "                      for h in memory.recall(q, now=float(sys.argv[2]))]))"
+        "                      for h in memory.recall(q, now=float(sys.argv[2]), near=True)]))"
     )
     questions = [*MEANT, "cold cache", "night copy of the tables"]
     done = subprocess.run(
@@ -389,7 +393,7 @@ def test_a_new_process_finds_the_same_with_the_same_scores(opened, home, run):
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.stderr == ""
-    here = [[hit.ref, hit.score] for q in questions for hit in memory.recall(q, now=NOW)]
+    here = [[hit.ref, hit.score] for q in questions for hit in memory.recall(q, now=NOW, near=True)]
     assert json.loads(done.stdout) == here
     assert len(here) > 5
 
@@ -398,7 +402,9 @@ def test_a_new_process_finds_the_same_with_the_same_scores(opened, home, run):
 def test_the_factors_of_an_answer_add_up_to_its_score(opened, question):
     memory = opened()
     memory.add(notes(files=["src/a.py"], concepts=["cache"], type="decision"))
-    hits = memory.recall(question, explain=True, project="shop", files=["src/a.py"], now=NOW)
+    hits = memory.recall(
+        question, explain=True, project="shop", files=["src/a.py"], now=NOW, near=True
+    )
     assert hits
     for hit in hits:
         added = [value for name, value in hit.factors.items() if name not in TOLD]
@@ -432,7 +438,9 @@ def test_any_text_can_be_asked_with_a_model(opened):
 def test_an_argument_that_is_no_text_is_asked_all_the_same(run, home, opened):
     opened(None).add(notes())
     done = run("recall", "\udcff", "teal")
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
+    assert done.err.startswith("6 of 6 have no vector yet: ")
+    assert done.err.count("\n") == 1
     assert "teal" in done.out
 
 
@@ -597,9 +605,11 @@ def test_a_worker_embeds_what_hooks_bring_and_answers_as_one_would_in_process(
     assert run("status", "--json").json["vectors"] == {"done": 4, "waiting": 0}
 
     question = "somebody cannot authenticate"
-    through = run("recall", question, "--json", "--explain").json["hits"]
-    with_words = run("recall", question, "--json", env={"YESTER_EMBEDDER": "none"}).json["hits"]
-    here = opened().recall(question, explain=True)
+    through = run("recall", question, "--json", "--explain", "--near").json["hits"]
+    with_words = run("recall", question, "--json", "--near", env={"YESTER_EMBEDDER": "none"}).json[
+        "hits"
+    ]
+    here = opened().recall(question, explain=True, near=True)
     assert [hit["id"] for hit in through] == [hit.id for hit in here]
     assert {hit["id"]: hit["score"] for hit in through} == pytest.approx(
         {hit.id: hit.score for hit in here}, abs=1e-3
@@ -607,7 +617,7 @@ def test_a_worker_embeds_what_hooks_bring_and_answers_as_one_would_in_process(
     assert through[0]["factors"]["vector"] > 0
     assert [hit["id"] for hit in with_words] != [hit["id"] for hit in through]
 
-    words = "%00".join(map(quote, ("--json", "--explain", question)))
+    words = "%00".join(map(quote, ("--json", "--explain", "--near", question)))
     request = f"POST /recall/print?cwd={quote(str(Path.cwd()))}&words={words}"
     printed = json.loads(ask_worker(home / "run", request, 5.0))["hits"]
     assert [(hit["id"], hit["title"]) for hit in printed] == [
@@ -643,7 +653,7 @@ def test_switching_the_model_off_and_on_again_while_the_worker_runs(home, worker
     question = "somebody cannot authenticate"
 
     def recalled():
-        return run("recall", question, "--json", "--explain").json["hits"]
+        return run("recall", question, "--json", "--explain", "--near").json["hits"]
 
     def settled(setting):
         (home / "config.toml").write_text(setting)

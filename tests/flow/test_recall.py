@@ -214,6 +214,35 @@ def test_a_recency_window_lowers_rank_and_leaves_nothing_out(home):
         assert [h.ref for h in memory.recall("cache", since=now - 90 * day, now=now)] == ["new"]
 
 
+@pytest.mark.requirement("REC-15")
+def test_a_person_sees_three_hits_of_a_session_and_an_agent_all(home, run):
+    with yester.open(home) as memory:
+        memory.add([
+            {"ref": str(n), "text": f"Tide gauge {n} reads {n * 7} low", "session": f"tides-{n//5}",
+             "project": "harbour"} for n in range(7)
+        ])  # fmt: skip
+    asked = ("recall", "tide gauge", "--all-projects")
+    person, agent = run(*asked).out, run(*asked, env={"CLAUDECODE": "1"}).out
+    assert person.count("Tide gauge") == 5
+    assert "2 more of this session: --session tides-0" in person
+    assert agent.count("Tide gauge") == len(run(*asked, "--json").json["hits"]) == 7
+
+
+@pytest.mark.requirement("REC-22")
+def test_in_the_order_of_time_stands_what_fits_and_nothing_that_hardly_does(home):
+    with yester.open(home) as memory:
+        texts = ["the webhook retry limit is five"] * 3 + ["the limit of the page"] * 30
+        memory.add([
+            {"ref": str(n), "text": f"{one} {n}", "epoch": 1_000 + n} for n, one in enumerate(texts)
+        ])  # fmt: skip
+        asked = {"query": "webhook retry limit", "k": 100}
+        assert len(memory.recall(**asked)) > 3
+        assert [hit.ref for hit in memory.recall(**asked, order="date_desc")] == ["2", "1", "0"]
+        # A page is a part of that list, wherever it begins.
+        pages = [memory.recall(asked["query"], 2, order="date_asc", offset=n) for n in (0, 2, 4)]
+        assert [[hit.ref for hit in page] for page in pages] == [["0", "1"], ["2"], []]
+
+
 @pytest.mark.requirement("REC-14")
 def test_it_is_said_when_the_words_themselves_did_not_answer(filled):
     assert "The question names nothing" in filled("recall", "what was that").err

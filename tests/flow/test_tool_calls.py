@@ -53,7 +53,8 @@ def make_old(home) -> None:
     db = apsw.Connection(str(home / "yester.db"))
     db.executemany("UPDATE item SET hash = ? WHERE id = ?", hashes)
     db.execute("DROP TABLE line_edit; DELETE FROM meta WHERE key = 'line_key'")
-    db.execute("DROP INDEX item_turn; DROP TABLE failure; ALTER TABLE item DROP COLUMN call")
+    db.execute("DROP INDEX item_turn; DROP INDEX item_counted; DROP INDEX item_put_away")
+    db.execute("DROP TABLE failure; ALTER TABLE item DROP COLUMN call")
     db.execute("DELETE FROM migration WHERE version >= 15; PRAGMA user_version = 14")
     db.close()
 

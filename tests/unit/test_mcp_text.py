@@ -65,7 +65,7 @@ def test_the_tools_have_the_parameters_that_were_promised():
     promised = {
         "__IMPORTANT": (),
         "search": ("query", "limit", "project", "type", "obs_type", "dateStart", "dateEnd",
-                   "offset", "orderBy"),
+                   "offset", "orderBy", "near"),
         "timeline": ("anchor", "query", "depth_before", "depth_after", "project"),
         "get_observations": ("ids",),
         "save_memory": ("text", "title", "project"),

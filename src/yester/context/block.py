@@ -66,6 +66,7 @@ class Here:
     embedder: Embedder | None = None
     fates: Fates | None = None
     everywhere: bool = True  # look in other projects too
+    private: tuple[str, ...] = ()  # … but not in these
     before: str = ""  # what the agent said last in this session
     worked: tuple[str, ...] = ()  # files of this session so far, edited ones first, newest first
 

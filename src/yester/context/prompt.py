@@ -202,7 +202,9 @@ def _is_ruling(store: Store, told: Hit) -> bool:
 def _find_hits(store: Store, prompt: str, here: Here, own_name: str) -> list[Hit]:
     """Turns, memories and notes, the best first; of equals those of this project come first."""
     files = changed_files(here.signals) if here.signals is not None else ()
-    filters = Filters() if here.everywhere else Filters(projects=(here.project.key,))
+    filters = Filters(
+        projects=() if here.everywhere else (here.project.key,), without_projects=here.private
+    )
     asked = Asked(
         prompt, filters, _ASKED, explain=True, now=here.now, project=here.project.key,
         files=files, own=_OWN,

@@ -132,12 +132,14 @@ class OpenMemory(Memory):
         offset: int = 0,
         explain: bool = False,
         before: str | None = None,
+        near: bool = False,
         **narrowing: Unpack[Narrowing],
     ) -> list[Hit]:
         """The best k answers. `scope="project"` looks in `project` alone, "all" everywhere; without
         it the setting `cross_project` decides. `files` are what the caller is touching, not a
         filter; what is one see `Narrowing`. With `explain` every hit has its factors, and the list
-        says what was left out (`Explained`).
+        says what was left out (`Explained`). Where nothing has any word of the query there are no
+        hits, or with `near` those that are nearest in meaning.
 
         With `before`, what the agent said last, the query is a prompt in a conversation: `files`
         are those of the session so far, edited ones first, and `session` is the one that asks, of
@@ -149,9 +151,10 @@ class OpenMemory(Memory):
             raise UsageError('scope="project" needs the name of a project')
         present = _to_milliseconds(now)
         filters = _make_filters(project if scope == "project" else None, present, narrowing)
+        filters = self.hide_private(filters, project or "")
         asked = Asked(
             query, filters, k, offset, order, explain, present, project=project or "",
-            files=tuple(files),
+            files=tuple(files), near=near,
         )  # fmt: skip
         if before is not None:
             asked = replace(asked, filters=replace(filters, session=""), files=())
@@ -188,7 +191,7 @@ class OpenMemory(Memory):
         present = _to_milliseconds(now)
         if isinstance(anchor, datetime):
             anchor = anchor.astimezone().isoformat()
-        filters = _make_filters(project, present, narrowing)
+        filters = self.hide_private(_make_filters(project, present, narrowing))
         return find_neighbours(
             self, anchor, before, after, filters, query, scope == "all", now=present
         )
@@ -207,7 +210,7 @@ class OpenMemory(Memory):
 
         A session's times are in milliseconds.
         """
-        filters = Filters(projects=(project,) if project else ())
+        filters = self.hide_private(Filters(projects=(project,) if project else ()))
         return recent_sessions(self.store, filters, limit, rows)
 
     def remember(

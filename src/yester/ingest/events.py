@@ -89,7 +89,7 @@ class Events:
     def use_settings(self, config: Config, rules: Rules) -> None:
         self.config, self.rules = config, rules
         self._options = Options(config.flag("thinking"), config.flag("subagents"))
-        self.projects = Projects(config.projects, refuses=rules.excludes)
+        self.projects = Projects(config.projects, rules.excludes, config.private)
 
     def open_ingest(self, before_storing: Callable[[], None]) -> Ingest:
         """The way in for the transcripts that events name."""

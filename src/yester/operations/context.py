@@ -68,7 +68,8 @@ def build_context(memory: Memory, request: ContextRequest) -> Context:
         raise UsageError(f"event is {request.event!r}, but must be one of {known}")
     config = narrow_config(memory.config, request.variables)
     store, cwd = memory.reading, request.cwd
-    project = request.project or Projects(config.projects).by_folder(cwd)
+    projects = Projects(config.projects, private=config.private)
+    project = request.project or projects.by_folder(cwd)
     root = git.find_top(cwd, project.root) if cwd else ""
     file = relative_path(request.file, root)
     if request.event == "PreToolUse" and file in request.known_files:
@@ -77,12 +78,14 @@ def build_context(memory: Memory, request: ContextRequest) -> Context:
     signals = memory.git_signals(cwd, wait=starts)
     asking = request.session if request.event == "UserPromptSubmit" else ""
     before, worked = read_conversation(store, asking)
+    private = projects.private - {project.key}
     here = Here(
         project, request.session, request.now or memory.now, signals=signals,
         rules=applicable_rules(store, project, changed_files(signals)) if starts else (),
         weights=Weights().with_half_life(config.number("recency_halflife_days")),
         embedder=memory.search_embedder, fates=memory.judge_staleness(root),
-        everywhere=config.flag("cross_project"), before=before, worked=worked,
+        everywhere=config.flag("cross_project"), private=tuple(sorted(private)), before=before,
+        worked=worked,
     )  # fmt: skip
     most = narrow_limit(config.number("max_inject"), root)
     given = Given(request.known, request.spent, min(most, 3), 250, units=request.units)

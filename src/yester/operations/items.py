@@ -181,6 +181,8 @@ class Rows:
         row.score = round(hit.score, 4) or UNSET
         row.duplicates, row.stale = hit.duplicates or UNSET, hit.stale or UNSET
         row.parts = list(hit.parts) or UNSET
+        if session := self._session(hit.session, hit.agent) if hit.session else None:
+            row.session_db_id = session.id
         if explain:
             known = {name: round(value, 4) for name, value in hit.factors.items()}
             row.factors = {name: value for name, value in known.items() if name not in TOLD}

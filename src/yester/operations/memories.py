@@ -19,7 +19,7 @@ from yester.memories.chains import list_memory_chain
 from yester.memories.memory import GLOBAL, normalise_tags, read_history
 from yester.memories.remember import Draft
 from yester.memory import Memory, unknown_name
-from yester.model import STATUSES, Filters, Memo, Paging, Project
+from yester.model import STATUSES, Filters, Memo, Paging, Project, replace
 from yester.operations import fields, memory_rows
 from yester.operations.answer import make_answer
 from yester.operations.fields import about
@@ -300,7 +300,9 @@ def find_candidate(memory: Memory, request: CandidateRequest) -> Candidate:
 
 def review_memories(memory: Memory, request: ReviewRequest) -> Review:
     """Memories that deserve a look."""
-    found = review.review_memories(memory.reading, make_filters(memory, request), memory.now)
+    found = review.review_memories(
+        memory.reading, replace(make_filters(memory, request), without_projects=()), memory.now
+    )
     findings = [
         make_answer(Deserving, one, memory=describe_memory(memory, one.memo, full=False))
         for one in found

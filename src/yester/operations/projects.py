@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Struct, field
 
@@ -25,7 +25,14 @@ from yester.operations import fields
 from yester.operations.answer import make_answer
 from yester.operations.fields import about
 from yester.operations.request import NoRequest, Request
-from yester.project import EXCLUDED, bare_project, named_project, work_tree_place
+from yester.project import (
+    EXCLUDED,
+    bare_project,
+    identify_project,
+    named_project,
+    work_tree_place,
+)
+from yester.project import Projects as Folders
 from yester.redact import redact
 from yester.store.contract import Store
 from yester.store.figures import project_parts
@@ -54,11 +61,17 @@ class MergeRequest(Request, kw_only=True):
     dry_run: Annotated[bool, about("Only say what would be moved.")] = True
 
 
+class PrivateRequest(Request, kw_only=True):
+    key: Annotated[fields.Name, about("The project, by its key or name.", min_length=1)]
+    private: Annotated[bool, about("Is its memory shown nowhere else?")] = True
+
+
 class Project(Struct, kw_only=True):
     name: str
     key: str
     root: str
     parent: str
+    private: bool
     items: int
     kinds: dict[str, int]
     sessions: int
@@ -81,11 +94,12 @@ class Merged(Struct, kw_only=True):
 
 def list_projects(memory: Memory, request: NoRequest) -> Projects:  # noqa: ARG001
     """Projects, and what there is of each."""
+    private = Folders(memory.config.projects, private=memory.config.private).private
     return Projects(
         projects=[
             make_answer(
                 Project, part.project, items=sum(part.items.values()), kinds=part.items,
-                sessions=part.sessions, last=part.last,
+                sessions=part.sessions, last=part.last, private=part.project.key in private,
             )
             for part in project_parts(memory.reading)
         ]
@@ -109,6 +123,38 @@ def rename_project(memory: Memory, request: RenameRequest) -> Projects:
                 )
         _move_items(memory, [project], into)
     return list_projects(memory, NoRequest())
+
+
+def set_private(memory: Memory, request: PrivateRequest) -> Projects:
+    """Keep a project's memory inside it, or no longer; the user's alone."""
+    _refuse_programs(memory)
+    project = memory.find_project(request.key, "key")
+    _refuse_ours(project)
+    known = config.load_config(memory.home, {})
+    if request.private:
+        # By its folder as well: a repository that gets a remote gets another key, and one that
+        # names this remote is not the project for that.
+        lines = [line for line in (project.key, project.root) if line]
+        if memory.cwd and identify_project(memory.cwd).key == project.key:
+            lines.append(identify_project(memory.cwd).root)
+    else:
+        lines = [
+            line
+            for line in known.private
+            if project.key in Folders(known.projects, private=[line]).private
+        ]
+    changes = {line: _write_line(known, line, request.private) for line in lines}
+    config.change_config(memory.home, changes, "projects")
+    memory.reload_config()
+    return list_projects(memory, NoRequest())
+
+
+def _write_line(known: config.Config, line: str, private: bool, name: str = "") -> Any:
+    """What [projects] says of a path or key; None: nothing."""
+    name = name or known.projects.get(line, "")
+    if not private:
+        return name or None
+    return {"name": name, "private": True} if name else {"private": True}
 
 
 def merge_projects(memory: Memory, request: MergeRequest) -> Merged:
@@ -146,7 +192,9 @@ def _count_noun(number: int, one: str, many: str = "") -> str:
 
 def _refuse_programs(memory: Memory) -> None:
     if memory.origin != "user":
-        raise NotYours("the names of projects are the user's; a program cannot change them")
+        raise NotYours(
+            "what projects are called and who sees them is the user's; a program cannot change it"
+        )
 
 
 def _refuse_ours(project: Place) -> None:
@@ -199,7 +247,12 @@ def _change_names(home: Path, store: Store, names: Mapping[str, str | None]) -> 
     try:
         with store.transaction("places"):
             yield
-            config.change_config(home, names, "projects")
+            known = config.load_config(home, {})
+            changes = {
+                line: name and _write_line(known, line, line in known.private, name)
+                for line, name in names.items()
+            }
+            config.change_config(home, changes, "projects")
     except BaseException:
         if config.read_config_text(path) != before:
             config.write_config_text(path, before)

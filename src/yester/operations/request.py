@@ -95,7 +95,7 @@ def make_filters(memory: Memory, request: Request, **more: Any) -> Filters:
         found["projects"] = (memory.find_project(project).key,)
     if isinstance(request, DatedRequest):
         found["since"], found["until"] = read_dates(request, memory.now)
-    return Filters(**{**found, **more})
+    return memory.hide_private(Filters(**{**found, **more}))
 
 
 def read_dates(request: DatedRequest, now: int) -> tuple[int | None, int | None]:

@@ -17,10 +17,13 @@ from yester.context.block import Left
 from yester.memory import Memory
 from yester.model import Filters, Hit, Paging, Session, replace
 from yester.operations import fields
+from yester.operations.answer import make_answer
 from yester.operations.fields import about
 from yester.operations.items import Row, Rows
 from yester.operations.request import FormattedRequest, make_filters, split_list
 from yester.recall.recall import Answer, Asked, Cut, describe_reach
+from yester.store.contract import Store
+from yester.store.figures import Facets, filter_facets, item_facets, vector_backlog
 from yester.text.terms import query_terms
 
 What = Literal["", "observations", "sessions", "prompts"]
@@ -28,6 +31,7 @@ OBSERVATIONS = ("observation", "memory", "note")
 _RAW = ("message",)
 _GROUPED = 5  # times as many hits as sessions are looked at, to find so many
 _MOST_HITS = 500
+_MOST_NAMES = 100  # types and concepts to filter for
 _ONLY_TYPES = about("Only these types: decision, bugfix …")
 
 # --- the question ---------------------------------------------------------------------------------
@@ -43,6 +47,7 @@ class SearchRequest(FormattedRequest, kw_only=True):
         field(default="relevance", name="orderBy")
     )
     explain: Annotated[bool, about("Where scores come from, what was left out.")] = False
+    near: Annotated[bool, about("No word is known: nearest in meaning.")] = False
 
 
 class EverythingSearch(SearchRequest, kw_only=True):
@@ -58,8 +63,8 @@ class EverythingSearch(SearchRequest, kw_only=True):
     before: Annotated[
         fields.Text | None,
         about(
-            "What the agent said last. The query is then a prompt, session the one that asks and "
-            "is left out, files those it has worked on so far: no filters."
+            "What the agent said last: query is the prompt after it, session (left out) and files "
+            "those of its session, no filters."
         ),
     ] = None
 
@@ -148,7 +153,7 @@ def find_matches(memory: Memory, request: SearchRequest) -> Matches:
     # One more than is shown tells whether there is more; an explanation tells it, too.
     asked = Asked(
         request.query, filters, limit + (sessions or not request.explain), request.offset,
-        request.order, request.explain, memory.now,
+        request.order, request.explain, memory.now, near=request.near,
     )  # fmt: skip
     if isinstance(request, EverythingSearch) and request.before is not None:
         asked = replace(asked, filters=replace(filters, session="", files=()))
@@ -186,7 +191,9 @@ def _find_hits(memory: Memory, asked: Asked, what: What) -> tuple[Answer, str]:
 def _find_sessions(memory: Memory, asked: Asked) -> tuple[list[FoundSession], Answer | None]:
     """By the best of what was said in them, or the newest."""
     store, filters = memory.reading, asked.filters
-    by_items = replace(filters, projects=(), session="", agent="", since=None, until=None)
+    by_items = replace(
+        filters, projects=(), session="", agent="", since=None, until=None, without_projects=()
+    )
     if not asked.query and by_items == Filters():
         page = Paging(asked.k, asked.offset, oldest_first=asked.order == "date_asc")
         return [FoundSession(one, None) for one in store.sessions(filters, page)], None
@@ -204,6 +211,24 @@ def _find_sessions(memory: Memory, asked: Asked) -> tuple[list[FoundSession], An
     return found, answer
 
 
+# --- what there is to filter for ------------------------------------------------------------------
+
+
+def count_facets(memory: Memory, request: EverythingSearch) -> Facets:
+    """What the hits of a search can be filtered for; without a question, of everything there is."""
+    if request.query.strip():
+        found = find_matches(memory, replace(request, limit=_MOST_HITS, offset=0))
+        best = [*found.hits, *(one.best for one in found.sessions if one.best is not None)]
+        facets = item_facets(memory.reading, [hit.id for hit in best], _MOST_NAMES)
+    else:
+        filters = memory.narrow_filters(make_filters(memory, request), "")
+        kinds = {"observations": OBSERVATIONS, "prompts": ("prompt",)}.get(request.what)
+        if kinds and not filters.kinds:
+            filters = replace(filters, kinds=kinds)
+        facets = filter_facets(memory.reading, _MOST_NAMES, filters)
+    return make_answer(Facets, facets)
+
+
 # --- as rows --------------------------------------------------------------------------------------
 
 
@@ -217,6 +242,7 @@ class Explained(Struct, kw_only=True):
     """How many candidates each search found, the most each factor can add, what was left out."""
 
     arms: dict[str, int]
+    unembedded: Annotated[int, about("Items that have no vector yet: found by words alone.")]
     weights: dict[str, float]
     cut: list[LeftOut]
     more: int
@@ -257,14 +283,15 @@ def search_items(memory: Memory, request: SearchRequest) -> Found:
         type=request.types if isinstance(request, TypeSearch) else UNSET,
         file_path=request.path if isinstance(request, FileSearch) else UNSET,
         concept=request.concept if isinstance(request, ConceptSearch) else UNSET,
-        note=note if note and results else UNSET,
-        explain=explain_answer(answer) if answer and request.explain else UNSET,
+        note=note or UNSET,
+        explain=explain_answer(answer, memory.reading) if answer and request.explain else UNSET,
     )
 
 
-def explain_answer(answer: Answer) -> Explained:
+def explain_answer(answer: Answer, store: Store) -> Explained:
     return Explained(
         arms=dict(answer.arms),
+        unembedded=vector_backlog(store).waiting,
         weights={name: round(value, 4) for name, value in answer.weights.items()},
         cut=describe_omissions(answer.cut),
         more=answer.more,

@@ -15,13 +15,12 @@ from yester.llm.budget import DAY, day_of
 from yester.memory import Memory
 from yester.operations.answer import make_answer
 from yester.operations.fields import about
-from yester.operations.request import NoRequest, Request
+from yester.operations.request import Request
 from yester.redact import redact
 from yester.store import figures
 
 _COUNTED = 5.0  # seconds for which counts are kept: counting everything reads everything
 _DRAWN = 30.0  # … and for which curves are
-_MOST = 100  # types, concepts
 _LAGS = 1_000
 _CURVES = 20
 
@@ -190,11 +189,3 @@ def count_spending(memory: Memory, request: StatsRequest) -> Spend:
         limits=make_answer(Limits, limits),
         spend=figures.spending_by_day(store, today - (request.days - 1) * DAY),
     )
-
-
-# --- what to filter for ---------------------------------------------------------------------------
-
-
-def list_facets(memory: Memory, request: NoRequest) -> figures.Facets:  # noqa: ARG001
-    """What there is to filter for."""
-    return make_answer(figures.Facets, figures.filter_facets(memory.reading, _MOST))

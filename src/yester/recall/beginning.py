@@ -64,7 +64,9 @@ def relevant_hits(
     terms = len(query_terms(asked))
     found = recall_hits(
         store,
-        Asked(asked, here, _SPARE * k, explain=True, now=now, project=project, files=files),
+        Asked(
+            asked, here, _SPARE * k, explain=True, now=now, project=project, files=files, near=True
+        ),
         weights,
         embedder,
         fates,

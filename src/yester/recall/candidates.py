@@ -163,6 +163,13 @@ class Search:
         return {"words": self.result.words, "vectors": near, "files": touching}
 
     @property
+    def words_unknown(self) -> bool:
+        """Has nothing that passes the filters any word of the question, nor a file it names?"""
+        if self._query.must is not None or self.result.named:
+            return False
+        return not any(self.words[id_].matched for id_ in self.result.words if id_ in self.words)
+
+    @property
     def rung(self) -> str:
         """How far the search by words had to go."""
         terms, held = self._query.terms, self.result.statistics.frequencies

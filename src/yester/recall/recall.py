@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from yester.clock import parse_bound
 from yester.errors import UsageError
@@ -32,6 +32,8 @@ _CUT = 5  # of what is left out that are told one by one
 Fates = Callable[[Sequence[Work]], Mapping[int, Staleness]]
 # Share of common terms from which two texts say the same; shorter ones must be equal.
 _SAME, _SHORT = 0.9, 8
+_RELEVANT = 0.5  # of the best one's score, in an order by time
+R = TypeVar("R", Ranked, Hit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +50,18 @@ class Asked:
     files: tuple[str, ...] = ()  # what is being touched; no filter
     worked: tuple[str, ...] = ()  # files of the session so far, the ends of paths; no filter
     own: int = 0  # of the project where it is asked at least so many, where they fit at all
+    near: bool = False  # where nothing has any word of the question: what is nearest in meaning
 
     def in_conversation(self, before: str, session: str, files: Sequence[str]) -> Asked:
         """The query as a prompt: asked with the end of what the agent said before it and with the
         files of its session so far (edited ones first, the newest first). Of that session nothing
-        is answered."""
+        is answered. It need not have words in common with what answers it."""
         # On lines of their own the words are words: nobody writes operators to an agent.
         query = "\n".join(f"{self.query}\n{before[-BEFORE:]}".split())
         ends = dict.fromkeys("/".join(path.strip("/").split("/")[-2:]) for path in files)
         filters = replace(self.filters, without_session=session)
-        return replace(self, query=query, filters=filters, worked=tuple(ends)[:_WORKED])
+        worked = tuple(ends)[:_WORKED]
+        return replace(self, query=query, filters=filters, worked=worked, near=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,8 @@ class Answer:
 
     `reach`, where the words asked did not do:
     prefix     no item has these words; the answers have words that begin alike
-    meaning    the answers have none of the words: they are nearest in meaning, near or not
+    meaning    the answers have none of the words: they are nearest in meaning, near or not; without
+               hits, something may be near in meaning, and was not asked for (`Asked.near`)
     recent     the question names nothing to look for; the answers are the newest
     """
 
@@ -127,19 +132,20 @@ def answer_question(
         # Quotation marks may be just that: better the words than nothing.
         query = replace(query, must=None)
         search = Search(store, asked, query, filters, weights, embedder)
+    if not asked.near and search.words_unknown:
+        return Answer([], "meaning" if search.near else "")
     found, told = _adjust_found(search, asked, weights, fates)
     found = search.fold_turns(found)
-    most = asked.offset + asked.k
-    chosen = collapse_duplicates(found, most)
-    if asked.own and search.result.project:
-        chosen += _missing_own(found, chosen, search.result.project, asked.own)
-    cut, more = _explain_cut(found, chosen, most)
     if asked.order != "relevance":
-        newest_first = asked.order == "date_desc"
-        chosen.sort(key=lambda one: one.best.candidate.epoch, reverse=newest_first)
+        found = keep_relevant(found)
+    most = asked.offset + asked.k
+    chosen = _choose_page(found, asked, search.result.project)
+    cut, more = _explain_cut(found, chosen, most)
     chosen = chosen[asked.offset :]
     # A turn is shown by its card, unless what is asked for is something else.
-    narrowed = replace(filters, projects=(), session="", session_id=0, without_session="")
+    narrowed = replace(
+        filters, projects=(), session="", session_id=0, without_session="", without_projects=()
+    )
     cards = search.cards if narrowed == ANYTHING else {}
     shown = {
         one.best.candidate.id: cards.get(one.best.candidate.turn or (0, 0), 0) for one in chosen
@@ -165,6 +171,20 @@ def answer_question(
         return Answer(hits, reach)
     numbers = {name: len(ids) for name, ids in arms.items() if ids}
     return Answer(hits, reach, numbers, search.shares, cut, more + search.far)
+
+
+def _choose_page(found: list[Ranked], asked: Asked, project: int) -> list[Chosen]:
+    """The different ones up to the end of the page, in the order that is asked for."""
+    most = asked.offset + asked.k
+    if asked.order == "relevance":
+        chosen = collapse_duplicates(found, most)
+        if asked.own and project:
+            chosen += _missing_own(found, chosen, project, asked.own)
+        return chosen
+    newest_first = asked.order == "date_desc"
+    chosen = collapse_duplicates(found, len(found))
+    chosen.sort(key=lambda one: one.best.candidate.epoch, reverse=newest_first)
+    return chosen[:most]
 
 
 def _missing_own(
@@ -263,6 +283,12 @@ def _explain_cut(
     return tuple(cut), len(left) - len(cut)
 
 
+def keep_relevant(found: Sequence[R]) -> list[R]:
+    """Those that fit well enough to be put in the order of time, of what is there the best first:
+    by time, what hardly fits would stand among what was looked for."""
+    return [one for one in found if one.score >= _RELEVANT * found[0].score]
+
+
 def narrow_filters(filters: Filters, query: Query, now: int) -> Filters:
     """The filters together with those written into the question (`project:shop since:1w`)."""
     changes: dict[str, Any] = {}
@@ -342,6 +368,8 @@ def describe_reach(query: str, answer: Answer) -> str:
     if answer.reach == "recent":
         return "the question names nothing to look for; these are the newest"
     words = "this word" if len(parse_query(query).terms) == 1 else "any of these words"
+    if not answer.hits:
+        return f"no item has {words}; near shows what is nearest in meaning"
     if answer.hits and answer.hits[0].rung == "stem":  # others may, which the filters keep out
         return f"none of these has {words}; they are nearest in meaning"
     end = "these begin alike" if answer.reach == "prefix" else "these are nearest in meaning"

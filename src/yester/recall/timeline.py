@@ -16,13 +16,11 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 
 from yester.clock import parse_time
 from yester.errors import NotFound, UsageError
 from yester.model import ANYTHING, ECHO, Filters, Hit, Item, Paging, Session, replace
-from yester.recall.floor import least_score
-from yester.recall.recall import Answer, Asked, answer_question, make_hit
+from yester.recall.recall import Answer, Asked, answer_question, keep_relevant, make_hit
 from yester.redact import redact
 from yester.store.contract import Store
 
@@ -33,8 +31,6 @@ ANCHORS = (
 )
 _Answers = Callable[[Asked], Answer]
 _ASKED = 50  # answers among which the newest is looked for
-_COMPARED = 10  # … with which the first is compared
-_RELEVANT = 0.5  # … of those that reach this share of the best one's score
 _SESSIONS_NAMED = 4
 _LIKE_AN_ID = re.compile(r"#?[-+]?\d+")
 _LIKE_A_SESSION = re.compile(r"[0-9a-f-]{6,}", re.I)  # of no word; "sad" and "sea" are too short
@@ -90,6 +86,8 @@ def build_timeline(
     asked = Asked(query, filters, now=now, window=window)
     resolved = _best_match_place if query.strip() else _resolve_anchor
     place = resolved(store, asked, anchor, answer or partial(answer_question, store))
+    if place.item and place.item.project in filters.without_projects:
+        raise NotFound(f"no item #{place.item.id}", "its project is private")
     if place.item and not filters.projects and not everywhere:
         filters = replace(filters, projects=(place.item.project,))
     names = {project.key: project.name for project in store.projects()}
@@ -165,16 +163,9 @@ def _best_match_place(
     latest = isinstance(anchor, str) and anchor.strip().lower() == LATEST
     if anchor is not None and not latest:
         raise UsageError(f"a query has no other anchor than {LATEST!r}, but it is {anchor!r}")
-    found = answer(replace(asked, k=_ASKED if latest else 1))
-    hits = found.hits
-    if found.reach == "meaning":
-        # Something is always nearest. It is an anchor only if it stands out as an answer would.
-        best = answer(replace(asked, k=_COMPARED, explain=True))
-        if least_score(best.hits) == inf:
-            hits = []
+    hits = answer(replace(asked, k=_ASKED if latest else 1)).hits
     if latest:
-        relevant = [one for one in hits if one.score >= _RELEVANT * hits[0].score]
-        hits = sorted(relevant, key=lambda one: (one.epoch, one.id), reverse=True)
+        hits = sorted(keep_relevant(hits), key=lambda one: (one.epoch, one.id), reverse=True)
     for one in hits:
         for item in store.get([one.id]):
             return _Place(item.epoch, item, one.score)

@@ -238,10 +238,12 @@ class Ledger(Protocol):
         sums: Sequence[str] = ("number",),
         where: Mapping[str, object] = {},
         since: int = 0,
+        filters: Filters = ANYTHING,
     ) -> list[tuple[Any, ...]]:
         """Sums over a table of those with these values, from a time on: a row for each group, which
         holds what it was grouped by, then the sums; in the order of what it was grouped by. What
-        there is to sum up: `figures.py` says it by using it."""
+        there is to sum up: `figures.py` says it by using it. Of items and concepts, with `filters`,
+        only active ones that pass them."""
 
 
 class Work(Protocol):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct, field
 
 from yester.clock import DAY
 from yester.model import (
+    ANYTHING,
     CURATED,
     Event,
     Failure,
@@ -127,6 +128,7 @@ class Part(NamedTuple):
 class Facets(Struct, kw_only=True):
     """What there is to filter for, and how often; the most frequent first."""
 
+    total: int
     kinds: dict[str, int]
     types: dict[str, int]
     concepts: dict[str, int]
@@ -140,10 +142,11 @@ def content_counts(store: Store) -> Counts:
     def count_rows(table: str, sums: str = "number") -> int:
         return int(store.totals(table, sums=(sums,))[0][0])
 
-    # A time of 0 is not known.
-    oldest, newest = store.totals("item", sums=("oldest", "newest"), since=1)[0]
+    oldest, newest = store.totals("times", sums=("oldest", "newest"))[0]
+    items = Counter(dict(store.totals("indexed", by=("kind",))))
+    items.update(dict(store.totals("put away", by=("kind",))))
     return Counts(
-        items=dict(store.totals("item", by=("kind",))),
+        items=dict(sorted(items.items())),
         projects=count_rows("project"),
         sessions=count_rows("session"),
         sources=sum(
@@ -157,6 +160,21 @@ def content_counts(store: Store) -> Counts:
         newest=newest,
         bytes=store.size,
     )
+
+
+class Backlog(NamedTuple):
+    """How many of the items that are to have vectors have none yet."""
+
+    waiting: int
+    items: int
+
+    def __str__(self) -> str:
+        return f"{self.waiting:,} of {self.items:,} have no vector yet"
+
+
+def vector_backlog(store: Store) -> Backlog:
+    waiting = int(store.totals("unembedded")[0][0])
+    return Backlog(waiting, waiting + int(store.totals("vector", sums=("items",))[0][0]))
 
 
 def has_vectors(store: Store) -> bool:
@@ -184,16 +202,51 @@ def count_kinds(store: Store, project: str) -> dict[str, int]:
     return {kind: number for key, kind, number in counts if key == project}
 
 
-def filter_facets(store: Store, most: int) -> Facets:
-    """What to filter for: of types and concepts, the `most` frequent ones."""
+def filter_facets(store: Store, most: int, filters: Filters = ANYTHING) -> Facets:
+    """What to filter for, of what passes the filters: of types and concepts, the `most` frequent
+    ones."""
+    if filters != ANYTHING:
+
+        def count_by(name: str, table: str = "item", sums: str = "number") -> list[Any]:
+            return store.totals(table, (name,), (sums,), filters=filters)
+
+        names, kinds = _project_names(store), _most_frequent(count_by("kind"))
+        return Facets(
+            total=sum(kinds.values()),
+            kinds=kinds,
+            types=_most_frequent((one for one in count_by("type") if one[0]), most),
+            concepts=_most_frequent(count_by("concept", "concept"), most),
+            agents=_most_frequent(one for one in count_by("agent", sums="sessions") if one[0]),
+            projects=_most_frequent((names[key], number) for key, number in count_by("project")),
+        )
     parts = project_parts(store)
+    kinds = _most_frequent(store.totals("indexed", by=("kind",)))
     return Facets(
-        kinds=_most_frequent(store.totals("indexed", by=("kind",))),
-        types=_most_frequent(store.totals("item", by=("type",), where={"typed": 1}), most),
+        total=sum(kinds.values()),
+        kinds=kinds,
+        types=_most_frequent(store.totals("typed", by=("type",)), most),
         concepts=_most_frequent(store.totals("concept", by=("concept",)), most),
         agents=_most_frequent(store.totals("session", by=("agent",))),
         projects=_most_frequent((one.project.name, sum(one.items.values())) for one in parts),
     )
+
+
+def item_facets(store: Store, ids: Sequence[int], most: int) -> Facets:
+    """The same of these items."""
+    items, names = store.get(ids), _project_names(store)
+    sessions = {(item.agent, item.session) for item in items if item.agent}
+    return Facets(
+        total=len(items),
+        kinds=_most_frequent(Counter(item.kind for item in items).items()),
+        types=_most_frequent(Counter(item.type for item in items if item.type).items(), most),
+        concepts=_most_frequent(Counter(c for item in items for c in item.concepts).items(), most),
+        agents=_most_frequent(Counter(agent for agent, _ in sessions).items()),
+        projects=_most_frequent(Counter(names[item.project] for item in items).items()),
+    )
+
+
+def _project_names(store: Store) -> dict[str, str]:
+    return {project.key: project.name for project in store.projects()}
 
 
 def tag_counts(store: Store) -> dict[str, int]:
@@ -243,7 +296,7 @@ def distilled_totals(store: Store) -> list[Distilled]:
     from yester.text.document import tokens_of_length
 
     sums = ("number", "discovery_tokens", "characters")
-    found = store.totals("item", ("kind",), sums, {"counted": 1, "status": "active"})
+    found = store.totals("distilled", ("kind",), sums)
     return [
         Distilled(kind, number, spent, tokens_of_length(size))
         for kind, number, spent, size in found

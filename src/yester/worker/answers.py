@@ -323,6 +323,7 @@ class Answers:
         """The same for a person who has asked, in this folder."""
         memory = copy(self._memory)
         memory.cwd, memory.patience = cwd, _ASKED
+        memory.origin = "agent"  # who asks is not known: the command may be more generous
         return memory
 
     def write_ledger(self, left: Container[str]) -> None:

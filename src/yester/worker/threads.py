@@ -22,6 +22,7 @@ from yester.store import open_store
 from yester.store.contract import Store
 from yester.store.figures import has_vectors
 from yester.worker.jobs import Archiving, current_ms
+from yester.worker.power import on_battery
 from yester.worker.process import Log
 
 if TYPE_CHECKING:
@@ -200,7 +201,8 @@ def _queue_again(store: Store, waiting: Waiting) -> None:
 
 
 class Embedding(JobThread):
-    """Titles for the turns that were distilled without, then vectors for what waits, newest first.
+    """Titles for the turns that were distilled without, then vectors for what waits, newest first;
+    these not on battery.
     Those who ask a question use the same model; a question never waits for more than one text.
 
     `embedder` is None until the model is loaded, and stays so where there is none."""
@@ -211,6 +213,9 @@ class Embedding(JobThread):
     embedder: Embedder | None = None
     _reader: Reader | None = None
     _asked = _absent = False
+
+    def _idle_seconds(self) -> float:
+        return _TICK  # `yester index` is another process, and the machine may be plugged in
 
     def load_soon(self) -> None:
         """Questions will be asked: have the model ready, if there is anything to compare with."""
@@ -224,7 +229,7 @@ class Embedding(JobThread):
         if self._titles.has_unread():
             self._read_titles(store)
             return True
-        if self.embedder is None and not self._load_model(store):
+        if on_battery() or (self.embedder is None and not self._load_model(store)):
             return False
         assert self.embedder is not None
         return next(embed_waiting(store, self.embedder, self._ended.is_set), 0) > 0

@@ -118,7 +118,8 @@ class App:
         from yester.capture.rules import load_rules
         from yester.project import Projects
 
-        return Projects(self.config.projects, refuses=load_rules(self.config).excludes)
+        refuses = load_rules(self.config).excludes
+        return Projects(self.config.projects, refuses, self.config.private)
 
     def find_project(
         self, name: str | None, folder: Path | None = None, instead: str = "--global, or "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,12 +13,13 @@ import msgspec
 
 from yester.agents.base import Options, find_transcripts, load_reader
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE, Agent
+from yester.capture.question import ask_health
 from yester.capture.rules import load_rules
 from yester.cards import QUIET
 from yester.cards.sessions import DistilReport, distil_session
 from yester.cards.turns import DistilRules, distilled_items
 from yester.clock import parse_time
-from yester.errors import NotFound, SourceError, UsageError
+from yester.errors import ModelError, NotFound, SourceError, UsageError
 from yester.faces.cli import app as shared
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.notes import summarise_notes
@@ -34,22 +36,30 @@ from yester.operate.notes import import_notes, retire_vanished
 from yester.recall.recall import make_hit
 from yester.store import maintenance_of
 from yester.store.contract import Store
-from yester.store.figures import Refinements
+from yester.store.figures import Refinements, vector_backlog
 from yester.text.reader import open_reader
+from yester.worker.power import on_battery
+from yester.worker.process import start_worker
 
+_LOOK = 0.5  # seconds between looks at what a worker does
 _MANY = 1_000_000_000
 _MOST_PROBLEMS = 20  # are printed
 
 
 @command("index")
 def index_command(
-    app: App, paths: tuple[Path, ...], since: str | None, only: tuple[str, ...]
-) -> Output:
+    app: App, paths: tuple[Path, ...], since: str | None, only: tuple[str, ...], wait: bool,
+    no_vectors: bool,
+) -> Output:  # fmt: skip
     """Index transcripts: those the agents keep, or the files and folders named by PATHS.
 
     Only what is new is read, so run it as often as you like. Stopping it loses nothing: the next
     run goes on where it ended. The notes in Claude Code's MEMORY.md files are indexed beside them.
+    Texts are found by their words at once, and by meaning when the worker has made their vectors,
+    in the background.
     """
+    if wait and no_vectors:
+        raise UsageError("--wait and --no-vectors exclude each other; leave out one of them")
     agents = [AGENTS[name] for name in only] or list(AGENTS.values())
     oldest = 0 if since is None else parse_time(since, app.now, option="--since")
     everything = _find_named(paths, agents) if paths else (
@@ -84,14 +94,48 @@ def index_command(
     warnings = report.problems + notes.problems
     if (more := len(warnings) - _MOST_PROBLEMS) > 0:
         warnings[_MOST_PROBLEMS:] = [f"… and {more} more"]
-    lines = _index_lines(report, len(found), time.monotonic() - began, notes)
+    lines = [*_index_lines(report, len(found), time.monotonic() - began, notes)]
+    lines += _make_vectors(app, wait, no_vectors)
     value = msgspec.to_builtins(report) | msgspec.to_builtins(report.put) | {
         "unchanged": report.unchanged, "notes": notes,
+        "vectors": vector_backlog(app.store)._asdict(),
     }  # fmt: skip
     code, error = int(not (found or notes.files or notes.unchanged)), None
     if found and report.failed == len(found):
         error = SourceError(f"none of the {len(found)} transcripts could be read; see above")
     return Output(value, lines, code=code, warnings=warnings, error=error)
+
+
+def _make_vectors(app: App, wait: bool, later: bool) -> Iterator[str]:
+    """Have the worker make the vectors that are missing, or see to it until all are there."""
+    backlog = vector_backlog(app.store)
+    if not backlog.waiting or app.config["embedder"] == "none":
+        return
+    if wait:
+        _wait_for_vectors(app, backlog.waiting)
+        yield f"{backlog.items:,} texts can be found by meaning"
+        return
+    if not later and ask_health(app.home) is None:
+        later = start_worker(app.home, os.environ) is None
+    how = "made by the next worker" if later else "made in the background: yester status"
+    yield f"{backlog}; vectors are {how}"
+
+
+def _wait_for_vectors(app: App, waiting: int) -> None:
+    from yester.ingest.vectors import embed_waiting
+    from yester.text.embed import why_not
+
+    with shared.long_run("vectors", waiting) as advance:
+        # A worker is at it already; on battery it is not, but here somebody waits.
+        while waiting and ask_health(app.home) is not None and not on_battery():
+            time.sleep(_LOOK)
+            left = vector_backlog(app.store).waiting
+            advance(waiting - left)
+            waiting = left
+        if waiting and app.memory.embedder is None:
+            raise ModelError(why_not(app.config.values, app.home))
+        for done in embed_waiting(app.store, app.memory.embedder) if app.memory.embedder else ():
+            advance(done)
 
 
 def _find_named(paths: tuple[Path, ...], agents: list[Agent]) -> Iterator[tuple[Agent, Path]]:

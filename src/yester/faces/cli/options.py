@@ -78,7 +78,7 @@ def choose_filters(memory: Memory, given: Mapping[str, Any]) -> Filters:
     for name in ("since", "until"):
         if text := named.get(name):
             named[name] = parse_bound(text, memory.now, option=f"--{name}", end=name == "until")
-    return Filters(**named)
+    return memory.hide_private(Filters(**named))
 
 
 def choose_search_filters(memory: Memory, given: Mapping[str, Any], query: str) -> Filters:

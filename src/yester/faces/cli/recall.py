@@ -36,6 +36,7 @@ from yester.recall.recall import Answer, Asked, make_hit
 from yester.recall.timeline import Timeline, recent_sessions
 from yester.redact import redact
 from yester.store import maintenance_of
+from yester.store.figures import vector_backlog
 from yester.text.terms import query_terms
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ _REACHED = {
     "meaning": "None of these has such a word; they are nearest in meaning:",
     "recent": "The question names nothing to look for; the newest:",
 }
+_MUCH = 0.1  # of all items, without vectors: then it is told
 _ECHOED = "repeats what the agent was shown: kept, and found by no search"
 _NO_SESSIONS = "No sessions found. Try fewer filters, or run: yester index"
 
@@ -67,16 +69,28 @@ def recall_command(app: App, /, **given: Any) -> Output:
         print_warning(f"{outdated}; run: yester reindex")
     if given["digest"]:
         value["digest"] = _make_digest(app, value["query"], answer.hits)
+    _tell_backlog(app, given["explain"])
     nothing = ""
     if not answer.hits:
         nothing = "Nothing found. Try fewer or other words, or fewer filters."
         if filters.projects and not given["projects"]:
             nothing = "Nothing found in this project. To look in all of them: --all-projects"
+        if answer.reach:
+            nothing += " Nothing has any of these words; what is near in meaning: --near"
         nothing = _find_reason(app, filters) or nothing
     return Output(value, _answer_lines(app, answer, given, value), nothing)
 
 
 search_command = recall_command  # another name
+
+
+def _tell_backlog(app: App, explain: bool) -> None:
+    """Where much cannot be found by meaning yet, as after the first `yester index`."""
+    if app.config["embedder"] == "none" or app.read_by_agent:
+        return
+    backlog = vector_backlog(app.reading)
+    if backlog.waiting and (explain or backlog.waiting >= _MUCH * backlog.items):
+        click.echo(f"{backlog}: found by their words alone (yester status)", err=True)
 
 
 def _find_reason(app: App, filters: Filters) -> str:
@@ -95,14 +109,14 @@ def _recall(memory: Memory, given: Mapping[str, Any]) -> tuple[Filters, Answer, 
     began = time.perf_counter()
     query, full = " ".join(given["query"]), given["raw"] or given["form"] == "full"
     filters, terms = options.choose_search_filters(memory, given, query), query_terms(query)
-    named = {name: given[name] for name in ("offset", "order", "explain")}
+    named = {name: given[name] for name in ("offset", "order", "explain", "near")}
     answer = memory.answer(Asked(query, filters, given["limit"], now=memory.now, **named))
     value: dict[str, Any] = {
         "query": query, "hits": [hit_as_json(hit, terms, full) for hit in answer.hits],
         "took_ms": round((time.perf_counter() - began) * 1000, 2),
     }  # fmt: skip
     if given["explain"]:
-        value["explain"] = explain_answer(answer)
+        value["explain"] = explain_answer(answer, memory.reading)
     return filters, answer, value
 
 
@@ -126,7 +140,7 @@ def _answer_lines(
 ) -> Iterator[str]:
     if answer.hits and "digest" in value:
         yield from _digest_lines(app, value["digest"])
-    if reached := _REACHED.get(answer.reach):
+    if answer.hits and (reached := _REACHED.get(answer.reach)):
         click.echo(reached, err=True)
     if given["raw"] or given["form"] == "full":
         yield from whole_lines(app, answer.hits, weights=answer.weights)
@@ -179,7 +193,10 @@ def _digest_lines(app: App, digest: Digest) -> Iterator[str]:
 def find_items(app: App, text: str) -> list[Item]:
     """By the id as it is printed (#12 or 12), else by the client's own."""
     number = text.removeprefix("#")
-    return app.reading.get([int(number)]) if number.isdecimal() else app.reading.find_by_ref(text)
+    if not number.isdecimal():
+        found = app.reading.find_by_ref(text)
+        return app.memory.get_items([item.id for item in found])
+    return app.memory.get_items([int(number)])
 
 
 @command("show", fenced=True)

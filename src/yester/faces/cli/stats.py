@@ -59,6 +59,22 @@ def stats_command(app: App, days: int, prices: bool) -> Output:
     )
 
 
+@command("projects")
+def projects_command(app: App, private: tuple[str, ...], shared: tuple[str, ...]) -> Output:
+    """List projects, and keep what one remembers inside it (--private)."""
+    from yester.operations.projects import PrivateRequest, list_projects, set_private
+    from yester.operations.request import NoRequest
+
+    for names, kept in ((private, True), (shared, False)):
+        for name in names:
+            set_private(app.memory, PrivateRequest(key=name, private=kept))
+    found = [structs.asdict(one) for one in list_projects(app.memory, NoRequest()).projects]
+    shown = ("name", "private", "items", "sessions", "root")
+    nothing = "" if found else "No projects yet. Run: yester index"
+    lines = table_lines([{name: one[name] for name in shown} for one in found])
+    return Output({"projects": found}, lines, nothing)
+
+
 def _total_lines(contents: Stats, spend: Spend, llm: dict[str, Any]) -> Iterator[str]:
     today, limits, price = spend.today, spend.limits, llm["price"]
     model = ", ".join(filter(None, (llm["provider"], llm["model"])))

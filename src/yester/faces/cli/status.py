@@ -78,11 +78,21 @@ def status_lines(memory: Memory, status: dict[str, Any]) -> Iterator[str]:
                  and f"{spool['waiting']:,} waiting, {spool['bad']:,} unreadable",
         "spent today": (paid["today"] or memory.config["llm.provider"] != "none")
                        and f"${paid['today']:.4f} of ${paid['limit']:.2f} (yester stats)",
+        "vectors": memory.config["embedder"] != "none" and status["vectors"]["waiting"]
+                   and _describe_backlog(**status["vectors"]),
         "worker": f"running, pid {worker['pid']}" if worker["running"] else "not running",
         "left out": ", ".join(f"{number:,} {reason}" for reason, number in most),
     }.items())  # fmt: skip
     if not any(items.values()):
         yield "Nothing is indexed yet. Run: yester index"
+
+
+def _describe_backlog(done: int, waiting: int) -> str:
+    from yester.store.figures import Backlog
+    from yester.worker.power import on_battery
+
+    paused = "; the worker goes on when the machine is plugged in" if on_battery() else ""
+    return f"{Backlog(waiting, done + waiting)}: found by their words alone{paused}"
 
 
 def _describe_spool(home: Path) -> dict[str, Any]:

@@ -171,7 +171,7 @@ _RULES = [
     "Save what will matter later: a decision and why, a constraint, a preference. Ask "
     "/api/memory/candidate first; where it is known (NOOP) save nothing. Rules are the user's: a "
     "program cannot make or change one (403).",
-    "An error is JSON that names the parameter, its value and the fix.",
+    "An error names the parameter, its value and the fix.",
 ]
 # What a model needs; the rest is in the document.
 _FOR_A_MODEL = (
@@ -210,7 +210,7 @@ def make_manual(base: str) -> Manual:
             if name not in _BRACKETS
         },
         operations=[_explain_endpoint(one, base) for one in wanted],
-        more="GET /api/openapi.json describes every endpoint and every field.",
+        more="GET /api/openapi.json describes every field.",
     )
 
 

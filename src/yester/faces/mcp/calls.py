@@ -175,7 +175,10 @@ def search_memory(memory: ToolMemory, request: EverythingSearch) -> str:
         rows.append((hit, session_row(named, hit, terms, summary.id if summary else 0)))
     words = f'for "{replace_quotes(one_line(query, 120))}"' if query else ""
     if not rows:
-        return _describe_nothing(f"{request.what or 'items'} {words}".rstrip(), offset)
+        what = f"{request.what or 'items'} {words}".rstrip()
+        if found.answer and found.answer.reach:
+            return f"No {what}: nothing has any of these words. What is near in meaning: near=true."
+        return _describe_nothing(what, offset)
     where = "this project" if found.filters.projects else "all projects"
     if request.project:
         where = replace_quotes(one_line(request.project, 60))
@@ -277,7 +280,7 @@ def _describe_rest(which: str, hits: tuple[Hit, ...], shown: int, depth: str) ->
 def get_observations(memory: ToolMemory, request: ReadRequest) -> str:
     wanted = parse_ids(request.ids)
     names = memory.project_names()
-    items = {item.id: item for item in memory.store.get([id_ for id_, _ in wanted])}
+    items = {item.id: item for item in memory.get_items([id_ for id_, _ in wanted])}
     missing = _join_first([f"#{id_}" for id_, _ in wanted if id_ not in items])
     if not items:
         raise NotFound(f"ids: no item {missing}; search shows ids")

@@ -36,7 +36,7 @@ from yester.project import Projects
 from yester.redact import redact
 from yester.store import engine_version, maintenance_of, store_exists, store_files, store_location
 from yester.store.contract import Store
-from yester.store.figures import project_parts
+from yester.store.figures import project_parts, vector_backlog
 from yester.worker.process import (
     seat_holder,
     start_worker,
@@ -385,6 +385,9 @@ def _read_store(store: Store, case: Examination) -> Iterator[Finding]:
         yield make_finding("index.stale", mend, text=stale)
     if problems:
         return
+    backlog = vector_backlog(store)
+    if backlog.waiting and case.config["embedder"] != "none":
+        yield make_finding("model.waiting", backlog=backlog)
     items = sum(sum(part.items.values()) for part in project_parts(store))
     name = "store.whole" if case.thorough else "store.used"
     yield make_finding(name, items=items, size=store.size / 1e6)
@@ -424,7 +427,7 @@ def _read_sources(store: Store, sources: list[Source], case: Examination) -> int
     from yester.text.reader import open_reader
 
     kept_out = load_rules(case.config)
-    projects = Projects(case.config.projects, refuses=kept_out.excludes)
+    projects = Projects(case.config.projects, kept_out.excludes, case.config.private)
     options = Options(case.config.flag("thinking"), case.config.flag("subagents"))
     ingest = Ingest(store, projects, options, kept_out)
     for source in sources:

@@ -172,10 +172,11 @@ def match_expression(must: Expression | None) -> str:
     return ""
 
 
-def excluded_expression(must: Expression | None) -> str:
-    """What the question excludes at its top level."""
+def excluded_expression(must: Expression | None, projects: Iterable[int] = ()) -> str:
+    """What the question excludes at its top level, and everything of these projects."""
     parts = must.parts if isinstance(must, model.Every) else (must,)
     found = [match_expression(part.part) for part in parts if isinstance(part, model.Without)]
+    found += [f'"{filter_token("p", one)}"' for one in projects]
     return " OR ".join(filter(None, found))
 
 

@@ -8,7 +8,16 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 
 from yester.clock import DAY
-from yester.model import EVERYTHING, Answered, Change, Paging, Source, replace
+from yester.model import (
+    ANYTHING,
+    EVERYTHING,
+    Answered,
+    Change,
+    Filters,
+    Paging,
+    Source,
+    replace,
+)
 from yester.store.contract import Row
 from yester.store.records import LEDGER, Table
 from yester.store.sqlite.connection import Connection
@@ -25,6 +34,7 @@ class _Sums(Struct, frozen=True):
     by: Mapping[str, str] = field(default_factory=dict)
     sums: Mapping[str, str] = field(default_factory=dict)
     time: str = ""  # the column `since` compares
+    only: str = "1"  # what holds for those that are counted
 
 
 _CHARACTERS = (
@@ -40,13 +50,29 @@ _TOTALS: Mapping[str, _Sums] = {
         {
             "project": "p.key", "day": f"i.epoch / {DAY}",
             "label": "iif(i.type = '', i.kind, i.type)",
-            "counted": "i.discovery_tokens > 0", "typed": "i.type <> ''",
         },
         {
-            "discovery_tokens": "sum(i.discovery_tokens)", "characters": _CHARACTERS,
-            "oldest": "min(i.epoch)", "newest": "max(i.epoch)",
+            "sessions": "count(DISTINCT nullif(i.session, 0))",
         },
         "i.epoch",
+    ),
+    # What follows is asked for by `status`, `stats` and the viewer's pages: it must not read every
+    # item there is, so each goes by an index of its own.
+    "times": _Sums(
+        "(SELECT 1)",
+        {},
+        {
+            "oldest": "(SELECT min(epoch) FROM item WHERE epoch > 0)",
+            "newest": "(SELECT max(epoch) FROM item)",
+        },
+    ),
+    "typed": _Sums("(SELECT type FROM item WHERE type <> '')"),
+    "put away": _Sums("item", only="status <> 'active'"),
+    "distilled": _Sums(
+        "item i",
+        {},
+        {"discovery_tokens": "sum(i.discovery_tokens)", "characters": _CHARACTERS},
+        only="i.status = 'active' AND i.discovery_tokens > 0",
     ),
     # Active items, counted when they are indexed: field -1 stands for the items themselves.
     "indexed": _Sums(
@@ -61,6 +87,7 @@ _TOTALS: Mapping[str, _Sums] = {
         {"last": "max(s.ended)"},
     ),
     "concept": _Sums("item_concept"),
+    "concept of item": _Sums("item_concept c JOIN item i ON i.id = c.item"),
     "tag": _Sums(
         "(SELECT DISTINCT m.item, t.value AS tag FROM memory m JOIN item i ON i.id = m.item"
         " JOIN json_each(i.tags) t WHERE i.status = 'active')"
@@ -70,7 +97,9 @@ _TOTALS: Mapping[str, _Sums] = {
         {},
         {
             "any": "EXISTS (SELECT 1 FROM vector)",
-            "items": "(SELECT count(DISTINCT item) FROM vector_code)",
+            # Kept by who writes them; counted where nobody has since.
+            "items": "coalesce((SELECT cast(value AS INTEGER) FROM meta WHERE key = 'embedded'),"
+                     " (SELECT count(DISTINCT item) FROM vector_code))",
         },
     ),
     "undistilled": _Sums(
@@ -164,9 +193,16 @@ class LedgerRows(Connection):
         sums: Sequence[str] = ("number",),
         where: Mapping[str, object] = {},
         since: int = 0,
+        filters: Filters = ANYTHING,
     ) -> list[tuple[Any, ...]]:
+        if table == "concept" and filters != ANYTHING:
+            table = "concept of item"
         spec = _TOTALS.get(table) or _Sums(table)
         condition = Condition()
+        condition.require(spec.only)
+        if filters != ANYTHING:
+            passing = self._filter_items(filters)
+            condition.require(passing.sql, *passing.values)
         for name, value in where.items():
             condition.require(f"{spec.by.get(name, name)} = ?", value)
         if since:

@@ -161,6 +161,7 @@ class PlaceRows(LedgerRows):
         condition.require_one_of("s.project", projects)
         condition.require_one_of("s.id", sessions)
         condition.require_one_of("s.agent", filter(None, [filters.agent]))
+        condition.leave_out_projects("s.project", filters)
         if filters.since is not None:
             condition.require("s.ended >= ?", filters.since)
         if filters.until is not None:

@@ -80,6 +80,14 @@ class Condition:
         if wanted := list(values):
             self.require(f"{column} IN ({','.join('?' * len(wanted))})", *wanted)
 
+    def leave_out_projects(self, column: str, filters: Filters) -> None:
+        if filters.without_projects:
+            keys = json_text(filters.without_projects)
+            self.require(
+                f"{column} NOT IN (SELECT id FROM project WHERE key IN"
+                " (SELECT value FROM json_each(?)))", keys,
+            )  # fmt: skip
+
 
 _TALK = frozenset(("message", "prompt"))
 # The files asked for, as `wanted_files` gives them, and which items are about them. One path is the
@@ -125,6 +133,7 @@ def filter_condition(
         condition.require(
             "i.session NOT IN (SELECT id FROM session WHERE key = ?)", filters.without_session
         )
+    condition.leave_out_projects("i.project", filters)
     if filters.since is not None:
         condition.require("i.epoch >= ?", filters.since)
     if filters.until is not None:

@@ -96,7 +96,8 @@ class SearchRows(ItemRows):
         more = self._load_candidates(missing)
         # A session is of one project, so these filters its neighbours pass by themselves.
         passing = more
-        if replace(probe.filters, projects=(), without_session="") != ANYTHING:
+        own = replace(probe.filters, projects=(), without_session="", without_projects=())
+        if own != ANYTHING:
             passing = self._load_candidates(missing, probe.filters)
         vector = probe.vector() if probe.vector is not None else None
         wanted = [id_ for id_ in (*known, *missing) if id_ not in near]
@@ -131,7 +132,8 @@ class SearchRows(ItemRows):
         narrowing = index.filter_query(filters, projects, sessions)
         if wanted := index.match_expression(probe.must):
             narrowing.append(wanted)
-        excluded = index.excluded_expression(probe.must)
+        private = map(self._project_id, filters.without_projects)
+        excluded = index.excluded_expression(probe.must, filter(None, private))
         exact = members = None
         if (
             filters.files or filters.concepts or filters.source

@@ -78,6 +78,7 @@ class VectorRows(Connection):
         self._forget_vectors(item)
         if not self._passing_items([item], self._filter_items(ANYTHING)):
             return  # retired while they were made
+        self._count_embedded(bool(vectors))
         first = self._next_id("vector")
         self._set_meta("last_vector", str(first + len(vectors) - 1))
         for part, vector in enumerate(vectors):
@@ -96,8 +97,21 @@ class VectorRows(Connection):
         self._db.execute(
             "DELETE FROM vector_code WHERE id IN (SELECT id FROM vector WHERE item = ?)", (item,)
         )
+        before = self._db.total_changes()
         self._db.execute("DELETE FROM vector WHERE item = ?", (item,))
+        self._count_embedded(-(self._db.total_changes() > before))
         self._db.execute("DELETE FROM unembedded WHERE item = ?", (item,))
+
+    def _count_embedded(self, more: int) -> None:
+        """How many items have vectors, so that nobody has to count them."""
+        if not more:
+            return
+        known = self._get_meta("embedded")
+        if known:
+            self._set_meta("embedded", str(int(known) + more))
+        else:  # the first to write them, or a store of an older version: as it is now, then
+            items = self._first_value("SELECT count(DISTINCT item) FROM vector_code")
+            self._set_meta("embedded", str(items + max(more, 0)))
 
     # --- reading -----------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ export async function nothingFound(asked, filters, place, signal) {
   const plain = asked.query.replace(/\b(AND|OR|NOT|NEAR)\b|[()"*]/g, " ").replace(/\s+/g, " ").trim();
   if (plain && plain !== asked.query.trim()) tries.push({ name: ["as plain words: ", h("strong", {}, plain)], href: to("/search", { ...filters, query: plain }), with: { ...asked, query: plain } });
   if (asked.query && tries.length) tries.push({ name: "with the words alone", href: to("/search", { query: asked.query }), with: { query: asked.query } });
+  if (asked.query && !asked.near) tries.push({ name: "that is near in meaning, without these words", href: place({ ...filters, near: true }), with: { ...asked, near: true } });
   const worked = (await Promise.all(tries.map(async (one) => {
     const found = await get("/api/search", { ...one.with, limit: 1 }, signal).catch((error) => {
       if (error.name === "AbortError") throw error;

@@ -62,7 +62,7 @@ export function facetsOf(facets, filters, place) {
   const set = each(filters).length;
   return h("details.filters", { open: matchMedia("(min-width: 50.01rem)").matches },
     h("summary", {}, "Filters", set ? ` (${set})` : ""),
-    h("p.quiet.small", {}, "Numbers are of the whole memory, not of these hits; beside agents, of sessions."),
+    h("p.quiet.small", {}, "Numbers are of what is found here; beside agents, of sessions."),
     FILTERS.filter((filter) => filter.facet).map((filter) => facetOf(filter, facets[filter.facet], filters, place)),
     times(filters, place), fileField(filters, place));
 }

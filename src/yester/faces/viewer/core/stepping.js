@@ -20,7 +20,7 @@ export function steps(box, signal, step) {
 /** The same for rows that are all in the page: the focus goes from one `a.title` to the next. */
 export function stepping(box, signal) {
   steps(box, signal, (by) => {
-    const all = [...box.querySelectorAll("a.title")];
+    const all = [...box.querySelectorAll("a.title")].filter((one) => !one.closest("[hidden]"));
     const now = all.indexOf(document.activeElement?.closest(".row, .hit")?.querySelector("a.title"));
     const next = by === "first" ? 0 : by === "last" ? all.length - 1 : now + by;
     all[Math.max(0, Math.min(all.length - 1, next))]?.focus();

@@ -39,12 +39,14 @@ function table(projects, again) {
       ["Project", "Items", "Sessions", "Last", "Look at", "Change"].map((name) => h("th", { role: "columnheader", scope: "col" }, name)))),
     h("tbody", { role: "rowgroup" }, projects.map((one) => h("tr", { role: "row" },
       h("th", { role: "rowheader", scope: "row" }, h("div.name", {}, broken(one.name.trim() || "(no name)")), h("div.key", { title: one.root || one.key }, broken(one.key)),
-        one.parent && h("div.key", {}, "part of ", one.parent)),
+        one.parent && h("div.key", {}, "part of ", one.parent), one.private && h("span.chip", {}, "private")),
       cell("td", "Items", count(one.items), h("div.kinds", {}, Object.entries(one.kinds).sort((a, b) => b[1] - a[1]).map(([kind, number]) => manyOf(number, kind)).join(", "))),
       cell("td", "Sessions", count(one.sessions)),
       cell("td", "Last", when(one.last)),
       cell("td", "Look at", h("span.places", {}, PLACES.map(([path, name]) => h("a", { href: to(path, { project: one.name }), "aria-label": `${name} of ${one.name}` }, name)))),
       cell("td", "Change", h("span.places", {},
+        h("button.small", { "aria-label": `${one.private ? "Show" : "Keep"} ${one.name} ${one.private ? "elsewhere again" : "private"}`,
+          on: { click: acting(async () => { await post("/api/projects/private", { key: one.key, private: !one.private }); again(); }) } }, one.private ? "Show elsewhere" : "Keep private"),
         h("button.small", { "aria-label": `Rename ${one.name}`, on: { click: acting(() => rename(one, again)) } }, "Rename"),
         projects.length > 1 && h("button.small", { "aria-label": `Merge ${one.name}`, on: { click: acting(() => merge(one, projects, again)) } }, "Merge")))))));
 }

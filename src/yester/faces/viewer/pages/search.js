@@ -8,27 +8,28 @@ import { adjust, go, here, to } from "/core/router.js";
 import { stepping } from "/core/stepping.js";
 import { count, many, marked, sentence, tokens, when } from "/core/words.js";
 import { explainOf } from "/core/explain.js";
-import { chipsOf, each, facetsOf, read } from "/core/facets.js";
+import { FILTERS, chipsOf, each, facetsOf, read } from "/core/facets.js";
 import { nothingAsked, nothingFound } from "/core/asking.js";
 
 export const title = ({ query }) => (query.query ? `${query.query} · Search` : "Search");
 
 const PAGE = 20, MOST = 100;
+const OF_A_SESSION = 3; // hits, until more of it are asked for
 const WHAT = [["", "Everything"], ["observations", "Found out"], ["prompts", "Prompts"], ["sessions", "Sessions"]];
 const ORDERS = [["", "Best first"], ["date_desc", "Newest first"], ["date_asc", "Oldest first"]];
 
 export async function show({ query, signal }) {
   const filters = read(query), words = query.query ?? "";
-  const kept = { query: words, what: query.what, orderBy: query.orderBy };
+  const kept = { query: words, what: query.what, orderBy: query.orderBy, near: query.near };
   const place = (changed) => to("/search", { ...kept, ...changed });
-  const facets = await get("/api/facets", {}, signal);
-  const asked = { query: words, type: query.what, orderBy: query.orderBy, ...filters };
+  const asked = { query: words, type: query.what, orderBy: query.orderBy, near: query.near, ...filters };
   const nothing = !words && !each(filters).length && !query.what;
+  const facets = await counted(asked, filters, signal);
   const body = nothing ? nothingAsked(facets) : await answered();
 
   async function answered() {
     try {
-      return await results({ asked, query, words, signal, none: () => nothingFound(asked, filters, place, signal) });
+      return await results({ asked, query, words, total: facets.total, signal, none: () => nothingFound(asked, filters, place, signal) });
     } catch (error) {
       if (!(error instanceof Problem) || ![400, 404].includes(error.status)) throw error;
       return h("section.notice.warn", { role: "alert" }, h("h2", {}, "That cannot be looked for"), h("p", {}, error.message), error.fix && h("p", {}, error.fix));
@@ -44,28 +45,57 @@ export async function show({ query, signal }) {
     h("div.two", {}, body, h("aside", { "aria-label": "Filters" }, facetsOf(facets, filters, place))));
 }
 
-async function results({ asked, query, words, signal, none }) {
+/** What the hits can be narrowed by; of what is chosen already, what could be chosen in its place. */
+async function counted(asked, filters, signal) {
+  try {
+    const found = await get("/api/facets", asked, signal);
+    for (const { name, facet } of FILTERS.filter((one) => one.facet && filters[one.name])) {
+      found[facet] = (await get("/api/facets", { ...asked, [name]: "" }, signal))[facet];
+    }
+    return found;
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return get("/api/facets", {}, signal); // what cannot be looked for is told where the hits would be
+  }
+}
+
+async function results({ asked, query, words, total, signal, none }) {
   const wanted = Math.max(PAGE, Number(query.n) || 0), light = lean(words);
   const rows = h("div.hits", { role: "list", "aria-label": "Found" }), head = h("p.count", { role: "status" }), note = h("p.aside-note", { role: "status", hidden: true });
   const more = h("button.more", { on: { click: acting(further) } }, "More");
-  const shown = [];
+  const shown = [], opened = new Set(); // sessions of which all is shown
   let took = 0, open = 0;
 
-  // By time, it is the best ones that are put in order, so that more of them come in between: all anew.
-  const anew = Boolean(words && query.orderBy);
-
   async function page(limit) {
-    const offset = anew ? 0 : shown.length;
-    const found = await get("/api/search", { ...asked, limit: anew ? Math.min(MOST, shown.length + limit) : limit, offset }, signal);
-    if (anew) shown.length = 0, rows.replaceChildren();
+    const offset = shown.length;
+    const found = await get("/api/search", { ...asked, limit, offset }, signal);
     rows.append(...found.results.map((row, at) => hit(row, offset + at)));
     shown.push(...found.results);
+    if (!asked.session) fold();
     took += found.took_ms;
-    more.hidden = !found.more || (anew && shown.length >= MOST);
-    const first = anew ? `The best ${count(shown.length)}, by time` : `The first ${count(shown.length)}`;
-    fill(head, found.more ? first : `${count(shown.length)} found`, h("span.quiet", {}, ` · ${took < 10 ? took.toFixed(1) : Math.round(took)} ms`));
+    more.hidden = !found.more;
+    fill(head, found.more ? `The first ${count(shown.length)} of ${count(total)}` : `${count(shown.length)} found`, h("span.quiet", {}, ` · ${took < 10 ? took.toFixed(1) : Math.round(took)} ms`));
     fill(note, found.note && sentence(found.note));
     note.hidden = !found.note;
+  }
+
+  /** One session must not fill the page: behind its third hit stands how many more there are. */
+  function fold() {
+    const sessions = {};
+    for (const row of shown) if (row.session_db_id && row.kind !== "session") (sessions[row.session_db_id] ??= []).push(row.id);
+    for (const [session, ids] of Object.entries(sessions)) {
+      const rest = ids.slice(OF_A_SESSION).map((id) => rows.querySelector(`#hit-${id}`));
+      if (!rest.length || opened.has(session) || ids.length === shown.length) continue;
+      for (const one of rest) one.hidden = true;
+      const said = rows.querySelector(`#hit-${ids[OF_A_SESSION - 1]} .said`);
+      said.querySelector(".rest")?.remove();
+      said.append(h("button.rest", { on: { click: ({ target }) => {
+        opened.add(session);
+        target.remove();
+        for (const one of rest) one.hidden = false;
+        rest[0].querySelector("a.title").focus();
+      } } }, `${count(rest.length)} more of this session`));
+    }
   }
 
   async function further() {
