@@ -97,8 +97,9 @@ class Reading(msgspec.Struct):
     def skip(self, reason: str) -> None:
         self.skipped[reason] += 1
 
-    def report_bad(self, line: int, reason: str) -> None:
-        """A record that cannot be read: counted; the first ones are named with file:line."""
+    def report_bad(self, line: int | str, reason: str) -> None:
+        """A record that cannot be read: counted; the first ones are named with file:line, or with
+        what else a record is known by."""
         self.skipped["unreadable"] += 1
         if len(self.problems) < _PROBLEMS_KEPT:
             self.problems.append(f"{self.path}:{line}: {reason}")
