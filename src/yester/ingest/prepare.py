@@ -50,12 +50,13 @@ _FEWEST = 24  # characters; fewer are said again by chance
 _MARK = re.compile(r"\A(?:[-*•>]\s+)+")
 
 
-def prepare_item(item: Item) -> Entry:
-    """Redact, then cut (never the other way round: half a secret has no shape), hash, expand."""
+def prepare_item(item: Item, cut: bool = True) -> Entry:
+    """Redact, then cut (never the other way round: half a secret has no shape), hash, expand.
+    Without `cut`, what was cut before stays as it is."""
     clean: dict[str, Any] = {}
     spans = item.call.spans if item.call else None
     whole = body = strip_fenced(item.body, spans)
-    if item.role == "tool":
+    if item.role == "tool" and cut:
         whole = redact(_kept_ends(body, spans), spans)
         body = cut_output(whole, len(body), spans)
     else:

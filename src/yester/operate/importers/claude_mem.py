@@ -78,7 +78,7 @@ class _Pass:
         names = [row[name] for name in (*_SESSION, "id") if isinstance(row.get(name), str)]
         known = next((self.sessions[name] for name in names if name in self.sessions), {})
         told = {name: value for name, value in row.items() if value not in (None, "")}
-        self.sessions |= dict.fromkeys(filter(None, names), {**told, **known})
+        self.sessions |= {name: {**told, **known} for name in filter(None, names)}
 
     def read_record(self, table: str, row: Record) -> Iterator[Item]:
         """What a row gives; a row that is not as it should be costs no more than itself."""
