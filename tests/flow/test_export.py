@@ -18,6 +18,7 @@ from yester.memories import lifecycle
 from yester.memories.memory import Author
 from yester.memories.remember import Draft, remember
 from yester.model import Item, Project, Session, replace
+from yester.operate import pages
 from yester.operate.export import ExportReader, export_lines, write_export
 from yester.store import maintenance_of, open_store
 
@@ -174,3 +175,89 @@ def test_what_somebody_else_exported_makes_no_rule_and_no_word_of_the_user(tmp_p
         assert memo.item.status == "proposed"
         (said,) = [item for item in every_item(other) if item.kind == "prompt"]
         assert (said.origin, said.trust) == ("import", 0.3)
+
+
+# --- pages ---------------------------------------------------------------------------------------
+
+HOSTILE = "---\n# <script>alert(1)</script>\n![[secret.md]] --> <!-- \u202e</pre>"
+
+
+@pytest.mark.requirement("IMP-06", "IMP-08")
+def test_markdown_is_a_file_a_month_in_which_nothing_recorded_is_markup(tmp_path):
+    with closing(open_store(tmp_path / "one", now=MS)) as one:
+        note = Item("n", "observation", SHOP.key, title=HOSTILE, body=HOSTILE, epoch=MS,
+                    facts=("Refunds are safe",))  # fmt: skip
+        later = replace(note, ref="m", epoch=MS + 40 * 86_400_000, title="Later")
+        said = replace(note, ref="p", kind="prompt")
+        fill(one, [note, later, said], [])
+        first, second = pages.write_markdown(one, tmp_path / "vault", [SHOP])
+        assert (first.parent.name, first.name, second.name) == ("shop", "2026-02.md", "2026-03.md")
+        lines = first.read_text().splitlines()
+        assert lines[:6] == [
+            "---", 'project: "shop"', 'month: "2026-02"', "items: 1", "tags: [yester]", "---"
+        ]  # fmt: skip
+        assert [line for line in lines if line.startswith("#")][:2] == [
+            "# shop, 2026-02", "## 2026-02-02"
+        ]  # fmt: skip
+        assert all(line.startswith((">", "*")) or "script>" not in line.replace("\\>", "")
+                   for line in lines)  # fmt: skip
+        assert "\u202e" not in first.read_text()
+        assert "> - Refunds are safe" in lines
+
+
+@pytest.mark.requirement("IMP-06")
+def test_a_session_is_a_page_that_neither_loads_nor_runs_anything(tmp_path):
+    with closing(open_store(tmp_path / "one", now=MS)) as one:
+        kinds = [("prompt", "user"), ("message", "tool"), ("observation", "")]
+        items = [
+            Item(kind, kind, SHOP.key, "s1", "codex", "codex", role=role, tool=HOSTILE,
+                 title=HOSTILE, body=HOSTILE, epoch=MS)
+            for kind, role in kinds
+        ]  # fmt: skip
+        fill(one, items, [])
+        (session,) = one.sessions(model.Filters(session="s1"))
+        page = pages.render_session(one, session, HOSTILE)
+    assert page.count("<article") == page.count("</article>") == 3
+    assert "default-src 'none'" in page
+    for tag in ("<script", "<!--", "\u202e", "<img", "<link"):
+        assert tag not in page
+    assert page.count("</pre>") == page.count("<pre>") == 3
+
+
+@pytest.mark.requirement("IMP-08")
+def test_a_section_of_agents_md_is_proposed_and_written_by_the_users_word(run, tmp_path):
+    file = tmp_path / "AGENTS.md"
+    file.write_text("# Ours")
+    assert run("export", "section", "AGENTS.md").code == 1
+    run("remember", "--type", "decision", "Orders keep UTC --> <!-- because audits need it")
+    proposed = run("export", "section", "AGENTS.md")
+    assert "+- Orders keep UTC --› ‹!--" in proposed.out
+    assert file.read_text() == "# Ours"
+    theirs = run("export", "section", "AGENTS.md", "--apply", env={"CLAUDECODE": "1"})
+    assert (theirs.code, file.read_text()) == (2, "# Ours")
+    assert run("export", "section", "AGENTS.md", "--apply").code == 0
+    written = file.read_text()
+    assert written.startswith(f"# Ours\n\n{pages.BEGIN}\n")
+    run("remember", "--type", "decision", "Ports are numbers")
+    file.write_text(written + "\nMore of ours\n")
+    run("export", "section", "AGENTS.md", "--apply")
+    assert "Ports are numbers" in file.read_text()
+    assert file.read_text().endswith("\nMore of ours\n")
+    assert file.read_text().count(pages.BEGIN) == 1
+
+
+@pytest.mark.requirement("IMP-06")
+def test_everything_goes_out_and_comes_back_by_command(run, tmp_path, samples):
+    run("index", str(samples))
+    run("remember", "--type", "rule", "--global", "Never push to main")
+    assert run("export", "jsonl", "all.jsonl").code == 0
+    listed = run("import", "yester", "all.jsonl", "--dry-run", "--json").json["records"]
+    other = ["--home", str(tmp_path / "other")]
+    assert run(*other, "import", "yester", "all.jsonl", "--mine", env={"CLAUDECODE": "1"}).code == 2
+    done = run(*other, "import", "yester", "all.jsonl", "--mine", "--json")
+    assert (done.code, done.json["added"]["item"]) == (0, listed["item"])
+    assert run(*other, "import", "yester", "all.jsonl", "--mine").out.strip() == "nothing new"
+    assert "Never push to main" in run(*other, "memory", "list").out
+    assert run(*other, "export", "session", "S1", "page.html").code == 0
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    assert run(*other, "import", "yester", "page.html").code == 3

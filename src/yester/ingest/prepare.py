@@ -14,7 +14,7 @@ where it is found, it is folded with what it is like.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -22,7 +22,7 @@ from typing import Any
 
 from yester.fence import strip_fenced
 from yester.model import ECHO, Entry, Event, Injection, Item, ToolCall, replace
-from yester.redact import redact, redact_value, strip_private
+from yester.redact import may_hold_secrets, redact, redact_value, strip_private
 from yester.spans import Span, apply_edits
 from yester.store.contract import Store
 from yester.tables import load_table
@@ -68,13 +68,23 @@ def prepare_item(item: Item, cut: bool = True) -> Entry:
         call = _prepare_call(moved, cut=body is not whole)
         if call is not item.call:
             clean["call"] = call
-    for name in _SHORT_TEXTS:
-        value = getattr(item, name)
-        if value and (text := redact_value(value)) != value:
-            clean[name] = text
+    short = {name: value for name in _SHORT_TEXTS if (value := getattr(item, name))}
+    if may_hold_secrets("\n".join(_flatten_texts(short.values()))):
+        clean |= {
+            name: text for name, value in short.items() if (text := redact_value(value)) != value
+        }
     if clean:
         item = replace(item, **clean)
     return Entry(item, content_hash(item), expand_item(item))
+
+
+def _flatten_texts(values: Iterable[str | Sequence[str] | Mapping[str, str]]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        else:
+            yield from value
+            yield from value.values() if isinstance(value, Mapping) else ()
 
 
 def _prepare_call(call: ToolCall, cut: bool) -> ToolCall:

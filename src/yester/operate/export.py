@@ -13,9 +13,10 @@ again, and two exports of one store are one.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -93,8 +94,9 @@ def _list_records(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
     yield from _list_items(store)
     for change in reversed(store.changes()):
         yield "change", _told_fields(change)
-    for items in _item_pages(store):
-        for id_, pairs in store.evidence([item.id for item in items]).items():
+    made = (item.id for item in walk_items(store, ANYTHING, ()))
+    while ids := list(islice(made, _PAGE)):
+        for id_, pairs in store.evidence(ids).items():
             yield "evidence", {"item": id_, "of": pairs}
     for *gone, _ in store.totals("memory_gone", by=_DROPPED):
         yield "dropped", dict(zip(_DROPPED, gone, strict=True))
@@ -107,10 +109,9 @@ def _list_items(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
     """What is recallable; of structured memories also what an item has no place for."""
     memos = [memo for memo in store.memos(page=Paging(statuses=())) if memo.version]
     structured = {memo.item.id for memo in memos}
-    for items in _item_pages(store):
-        for item in items:
-            if item.id not in structured:
-                yield "item", _told_fields(item)
+    for item in walk_items(store, ANYTHING, ()):
+        if item.id not in structured:
+            yield "item", _told_fields(item)
     files = store.memo_files([*structured])
     for memo in sorted(memos, key=lambda one: one.item.id):
         told = _told_fields(memo) | {"item": _told_fields(memo.item)}
@@ -145,13 +146,14 @@ def _all_rows(select: Callable[[Paging], list[R]]) -> Iterator[R]:
             return
 
 
-def _item_pages(store: Store) -> Iterator[list[Item]]:
+def walk_items(
+    store: Store, filters: Filters, statuses: tuple[str, ...] = ("active",)
+) -> Iterator[Item]:
+    """Items that pass the filters by time, whatever their number: a page at a time is held."""
     behind: tuple[int, ...] = ()
     while True:
-        page = store.select(
-            Filters(echoes=True), Paging(_PAGE, oldest_first=True, behind=behind, statuses=())
-        )
-        yield page
+        page = store.select(filters, Paging(_PAGE, 0, True, behind, statuses))
+        yield from page
         if len(page) < _PAGE:
             return
         behind = (page[-1].epoch, page[-1].id)
@@ -177,6 +179,16 @@ class ExportReport(Struct):
     records: dict[str, int] = {}
     added: dict[str, int] = {}
     problems: list[str] = []
+
+
+def count_records(path: Path) -> dict[str, int]:
+    """How many records of each kind an export has."""
+    kinds: Counter[str] = Counter()
+    for *_, record in read_records(path, 0, 0):
+        kinds.update([] if isinstance(record, BadLine) else record.keys())
+    if not kinds.pop("yester", 0):
+        raise SourceError(f"{path}: is not an export of yester's")
+    return {name: number for name, number in kinds.items() if name != "end"}
 
 
 class ExportReader:
@@ -233,7 +245,7 @@ class ExportReader:
 
     def _check_head(self, name: str, value: Any) -> None:
         if name != "yester" or not isinstance(value, dict):
-            raise SourceError(f"{self.path}: is no export of yester's")
+            raise SourceError(f"{self.path}: is not an export of yester's")
         if value.get("format") != FORMAT:
             raise SourceError(
                 f"{self.path}: has the format {value.get('format')}, and this yester knows "

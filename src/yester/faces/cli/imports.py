@@ -12,7 +12,7 @@ import msgspec
 
 from yester.capture.rules import load_rules
 from yester.clock import format_day
-from yester.errors import NotFound, SourceError
+from yester.errors import NotFound, NotYours, SourceError
 from yester.faces.cli.app import (
     App,
     Output,
@@ -21,7 +21,6 @@ from yester.faces.cli.app import (
     print_warning,
     render_json,
 )
-from yester.faces.cli.notes import summarise_notes
 from yester.faces.cli.screen import count_noun, join_counts, table_lines
 from yester.ingest.transcripts import Report, rebuild_if_stale
 from yester.memories import memory_md
@@ -30,6 +29,7 @@ from yester.memories.memory import Author
 from yester.memories.memory_md import MEMORY
 from yester.memories.sync import ImportReport, import_folder
 from yester.operate import notes
+from yester.operate.export import ExportReader, count_records
 from yester.operate.importers import base as importers
 from yester.operate.importers.base import Found, Importer, Preview
 
@@ -153,6 +153,35 @@ for _importer in importers.load_importers().values():
     _import_command(_importer)
 
 
+@command("import yester", group=import_command)
+def yester_command(app: App, file: Path, mine: bool, dry_run: bool) -> Output:
+    """Import what `yester export jsonl` wrote, here or on another machine.
+
+    What is known already stays as it is; two exports of one store are one. Records get new ids. An
+    export that is not --mine is found like everything else, but nothing of it is your word.
+
+    Exit code 3 when FILE was cut off, or some of it could not be read.
+    """
+    if not file.is_file():
+        raise SourceError(f"{file}: no such file; name one that `yester export jsonl` wrote")
+    if mine and app.agent:
+        raise NotYours(f"only you can say that {file} is yours: do so in your own terminal")
+    if dry_run:
+        kinds = count_records(file)
+        said = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items())
+        return Output({"records": kinds}, [said], hint="nothing was written")
+    reader = ExportReader(app.store, file, mine)
+    with long_run("importing", file.stat().st_size) as advance:
+        for done in reader.read_slices():
+            advance(done)
+    report = reader.report
+    new = ", ".join(f"{number:,} {kind}" for kind, number in report.added.items() if number)
+    wrong = report.problems[:_MOST_PROBLEMS]
+    return Output(
+        report, [f"new: {new}" if new else "nothing new"], warnings=wrong, code=3 * bool(wrong)
+    )
+
+
 @command("import notes", group=import_command)
 def notes_command(app: App, paths: tuple[Path, ...]) -> Output:
     """Import the notes in Markdown files: MEMORY.md, CLAUDE.md and the like.
@@ -167,6 +196,8 @@ def notes_command(app: App, paths: tuple[Path, ...]) -> Output:
         raise NotFound(f"no CLAUDE.md and no {MEMORY} for {where}; name a file")
     rebuild_if_stale(app.store)
     report = notes.import_notes(app.store, files, app.projects, load_rules(app.config), again=True)
+    from yester.faces.cli.notes import summarise_notes  # with much that nothing else here needs
+
     said = summarise_notes(report) or f"nothing new in {count_noun(report.files, 'file')}"
     return _show_report(report, said, "file")
 

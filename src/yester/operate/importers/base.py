@@ -171,7 +171,7 @@ def make_import(
     session, agent = more.get("session", ""), more.get("agent", "")
     project = places.find_project(place, session, agent)
     for name in ("files_read", "files_modified"):
-        if name in more:
+        if more.get(name):
             more[name] = tuple(relative_path(path, project.root) for path in more[name])
     item = Item(
         ref, kind, project.key, source=places.source, origin=ORIGIN, trust=TRUST[ORIGIN], **more
@@ -212,12 +212,23 @@ def read_rows(
             return
 
 
+_TEXTS = msgspec.json.Decoder(list[str])
+
+
 def read_texts(value: Any) -> tuple[str, ...]:
     """A list of texts as a column holds it: as JSON, as one text, or not at all."""
-    found = decode_json(value) if isinstance(value, str) else value
+    if not value:
+        return ()
+    found: Any = value
+    if isinstance(value, str):
+        try:
+            found = _TEXTS.decode(value)
+        except msgspec.MsgspecError:
+            found = decode_json(value)
+            found = found if isinstance(found, list) else [value]
     if not isinstance(found, list):
-        found = [value] if isinstance(value, str) else []
-    texts = (one.strip() for one in found if isinstance(one, str))
+        return ()
+    texts = [one.strip() for one in found if isinstance(one, str)]
     return tuple(dict.fromkeys(filter(None, texts)))
 
 

@@ -71,6 +71,7 @@ class _Pass:
     def __init__(self, reading: Reading, places: Places) -> None:
         self.reading, self.places = reading, places
         self.sessions: dict[str, Record] = {}  # by each of the ids it has
+        self.told: set[str] = set()  # sessions whose title and time are known
         self.projects: dict[str, str] = {}  # of the server's tables: id → folder or name
 
     def add_session(self, row: Record) -> None:
@@ -80,37 +81,41 @@ class _Pass:
         told = {name: value for name, value in row.items() if value not in (None, "")}
         self.sessions |= {name: {**told, **known} for name in filter(None, names)}
 
-    def read_record(self, table: str, row: Record) -> Iterator[Item]:
+    def read_record(self, table: str, row: Record) -> Item | None:
         """What a row gives; a row that is not as it should be costs no more than itself."""
         try:
-            yield from getattr(self, f"_read_{table}")(row)
+            found: Item | None = getattr(self, f"_read_{table}")(row)
+            return found
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             place = f"{table}/{row.get('id', '?')}"
             self.reading.report_bad(place, f"not understood ({type(error).__name__})")
+            return None
 
-    def _make(self, table: str, row: Record, kind: str, text: str, **more: Any) -> Iterator[Item]:
+    def _make(self, table: str, row: Record, kind: str, text: str, **more: Any) -> Item | None:
         """An item in its session and project."""
         session = self._find_session(row)
         project = session.get("project") or row.get("project")
         project = project or self.projects.get(row.get("project_id") or "", "")
         if project in _OBSERVERS or text.startswith(_OBSERVED):
             self.reading.skip("the observer's own")
-            return
-        key = _first_text(session, _HOST_SESSION) or _first_text(row, _HOST_SESSION)
+            return None
+        key = _first_text(session, *_HOST_SESSION) or _first_text(row, *_HOST_SESSION)
         agent = to_text(session.get("platform_source") or "claude")
         agent = _HOSTS.get(agent, agent)
         if kind == "prompt" and self.places.has_transcript(key, agent):
             self.reading.skip("in the transcript already")
-            return
+            return None
         epoch = read_time(*(row.get(name) for name in _TIMES))
         # Its own id is a number that another machine's database has as well.
         ref = f"{table}/{row['id']}:{digest(str(epoch), more.get('title') or text)}"
-        yield make_import(
+        item = make_import(
             self.reading, self.places, ref, kind, to_text(project or ""), body=text,
             epoch=epoch, session=key, agent=agent, **more,
         )  # fmt: skip
-        if key in self.reading.sessions:
+        if key and key not in self.told:
+            self.told.add(key)
             self._tell_session(self.reading.sessions[key], session)
+        return item
 
     def _tell_session(self, known: Session, row: Record) -> None:
         started = read_time(row.get("started_at_epoch"), row.get("started_at"))
@@ -119,7 +124,7 @@ class _Pass:
             known,
             started=min(started or known.started, known.started),
             ended=max(known.ended, ended),
-            title=known.title or _first_text(row, ("custom_title", "title")),
+            title=known.title or _first_text(row, "custom_title", "title"),
         )
 
     def _find_session(self, row: Record) -> Record:
@@ -128,68 +133,69 @@ class _Pass:
 
     # --- a row of each table ---------------------------------------------------------------------
 
-    def _read_observations(self, row: Record) -> Iterator[Item]:
+    def _read_observations(self, row: Record) -> Item | None:
         kind = "observation"
         if to_text(row.get("memory_session_id") or "").startswith(_MANUAL):
             kind = "memory"
-        yield from self._read_note("observations", row, kind)
+        return self._read_note("observations", row, kind)
 
-    def _read_memory_items(self, row: Record) -> Iterator[Item]:
+    def _read_memory_items(self, row: Record) -> Item | None:
         if row.get("legacy_observation_id") is not None:
             self.reading.skip("there twice")
-            return
+            return None
         kinds = {"summary": "summary", "prompt": "prompt", "manual": "memory"}
         kind = kinds.get(to_text(row.get("kind")), "observation")
-        yield from self._read_note("memory_items", row, kind)
+        return self._read_note("memory_items", row, kind)
 
-    def _read_note(self, table: str, row: Record, kind: str) -> Iterator[Item]:
+    def _read_note(self, table: str, row: Record, kind: str) -> Item | None:
         texts = ("narrative", "text", "subtitle", "title")
         # An explanation may stand behind the concept.
         concepts = (one.partition(":")[0].strip() for one in read_texts(row.get("concepts")))
-        yield from self._make(
-            table, row, kind, _first_text(row, texts), title=_first_text(row, ("title",)),
-            type="note" if kind == "memory" else _first_text(row, ("type",)),
-            subtitle=_first_text(row, ("subtitle",)), facts=read_texts(row.get("facts")),
+        return self._make(
+            table, row, kind, _first_text(row, *texts), title=_first_text(row, "title"),
+            type="note" if kind == "memory" else _first_text(row, "type"),
+            subtitle=_first_text(row, "subtitle"), facts=read_texts(row.get("facts")),
             concepts=tuple(dict.fromkeys(concepts)),
             files_read=read_texts(row.get("files_read")),
             files_modified=read_texts(row.get("files_modified")),
             discovery_tokens=_number(row.get("discovery_tokens")),
         )  # fmt: skip
 
-    def _read_session_summaries(self, row: Record) -> Iterator[Item]:
-        sections = {name: text for name in _SECTIONS if (text := _first_text(row, (name,)))}
-        yield from self._make(
+    def _read_session_summaries(self, row: Record) -> Item | None:
+        sections = {name: text for name in _SECTIONS if (text := _first_text(row, name))}
+        return self._make(
             "session_summaries", row, "summary",
-            _first_text(row, ("completed", "learned", "notes", *_SECTIONS)),
-            title=first_line(_first_text(row, ("request", *_SECTIONS))), sections=sections,
+            _first_text(row, "completed", "learned", "notes", *_SECTIONS),
+            title=first_line(_first_text(row, "request", *_SECTIONS)), sections=sections,
             files_read=read_texts(row.get("files_read")),
             files_modified=read_texts(row.get("files_edited")),
             discovery_tokens=_number(row.get("discovery_tokens")),
         )  # fmt: skip
 
-    def _read_user_prompts(self, row: Record) -> Iterator[Item]:
-        text = _first_text(row, ("prompt_text",))
+    def _read_user_prompts(self, row: Record) -> Item | None:
+        text = _first_text(row, "prompt_text")
         number = _number(row.get("prompt_number"))
-        yield from self._make(
-            "user_prompts", row, "prompt", text, role="user", prompt_number=number
-        )
+        return self._make("user_prompts", row, "prompt", text, role="user", prompt_number=number)
 
-    def _read_pending_messages(self, row: Record) -> Iterator[Item]:
-        tool = _first_text(row, ("tool_name",))
+    def _read_pending_messages(self, row: Record) -> Item | None:
+        tool = _first_text(row, "tool_name")
         if not tool:
             self.reading.skip("not about a tool")
-            return
-        text = f"{_first_text(row, ('tool_input',))}\n\n{_first_text(row, ('tool_response',))}"
-        yield from self._make(
+            return None
+        text = f"{_first_text(row, 'tool_input')}\n\n{_first_text(row, 'tool_response')}"
+        return self._make(
             "pending_messages", {"project": row.get("cwd"), **row}, "message", text.strip(),
             role="tool", tool=tool,
         )  # fmt: skip
 
 
-def _first_text(row: Record, names: tuple[str, ...]) -> str:
+def _first_text(row: Record, *names: str) -> str:
     """The first of these columns that says something."""
-    found = (row.get(name) for name in names)
-    return next((one.strip() for one in found if isinstance(one, str) and one.strip()), "")
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, str) and (text := value.strip()):
+            return text
+    return ""
 
 
 def _number(value: Any) -> int:
@@ -216,13 +222,14 @@ def _read_database(this: _Pass) -> Iterator[Item]:
     try:
         with Database(reading.path) as database:
             for row in read_rows(reading, database, "projects", ("id", "name", "root_path")):
-                this.projects[to_text(row["id"])] = _first_text(row, ("root_path", "name"))
+                this.projects[to_text(row["id"])] = _first_text(row, "root_path", "name")
             for table in ("sdk_sessions", "server_sessions"):
                 for row in read_rows(reading, database, table, _SESSION_COLUMNS):
                     this.add_session(row)
             for table, (_, columns) in _TABLES.items():
                 for row in read_rows(reading, database, table, columns):
-                    yield from this.read_record(table, row)
+                    if item := this.read_record(table, row):
+                        yield item
     except DatabaseProblem as problem:
         reading.report_bad(0, str(problem))
 
@@ -247,7 +254,8 @@ def _read_export(this: _Pass) -> Iterator[Item]:
         this.add_session(row)
     for table, (name, _) in _TABLES.items():
         for row in _decode_rows(reading, name, getattr(export, name, [])):
-            yield from this.read_record(table, row)
+            if item := this.read_record(table, row):
+                yield item
 
 
 def _decode_rows(reading: Reading, name: str, rows: list[msgspec.Raw]) -> Iterator[Record]:
