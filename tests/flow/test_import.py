@@ -13,8 +13,10 @@ from tests.readings import every_item
 from yester.capture.rules import Rules
 from yester.model import Archived, Filters, Queue, Session
 from yester.operate.importers.base import (
+    Places,
     find_memories,
     import_files,
+    list_worked_folders,
     load_importers,
     name_files,
     open_import,
@@ -32,9 +34,10 @@ def store(tmp_path):
     opened.close()
 
 
-def bring(store, name, *paths, rules=None):
+def bring(store, name, *paths, rules=None, folders=()):
     importer = IMPORTERS[name]
-    ingest = open_import(store, importer, Projects({}), rules or Rules(), None)
+    places = Places(name, store, Projects({}), rules or Rules(), folders=folders)
+    ingest = open_import(store, importer, places)
     sum(import_files(ingest, importer, name_files(importer, paths)))
     return ingest.report
 
@@ -138,6 +141,16 @@ def test_what_is_imported_is_redacted_belongs_to_its_session_and_makes_no_rule(s
     assert not any("a1B2c3D4" in item.body for item in items)
     assert store.queued_sessions(Queue("distil")) == []
     assert [memo.item.type for memo in store.memos()] == ["note"]
+
+
+def test_a_name_is_the_folder_in_which_the_user_has_worked(store, tmp_path, own_home):
+    folder = tmp_path / "code" / "harbour"
+    folder.mkdir(parents=True)
+    known = {"projects": {str(folder): {}, "/gone/harbour": {}, str(tmp_path): {}}}
+    (own_home / ".claude.json").write_text(json.dumps(known))
+    path = build_database(tmp_path / "claude-mem.db", schema(49), claude_mem_rows())
+    bring(store, "claude-mem", path, folders=list_worked_folders(own_home))
+    assert {item.project for item in every_item(store)} == {f"dir:{folder}"}
 
 
 def test_what_the_user_keeps_out_stays_out(store, tmp_path):

@@ -31,7 +31,8 @@ from yester.memories.sync import ImportReport, import_folder
 from yester.operate import notes
 from yester.operate.export import ExportReader, count_records
 from yester.operate.importers import base as importers
-from yester.operate.importers.base import Found, Importer, Preview
+from yester.operate.importers.base import Found, Importer, Places, Preview
+from yester.store.contract import Store
 
 _MOST_PROBLEMS = 20  # are printed
 
@@ -83,15 +84,19 @@ def _describe_found(found: Found, preview: Preview) -> dict[str, Any]:
 
 
 def _preview(app: App, found: Found) -> Preview:
-    rules = load_rules(app.config)
-    return importers.preview_files(app.reading, found.importer, found.files, app.projects, rules)
+    places = _make_places(app, app.reading, found.importer, None)
+    return importers.preview_files(found.importer, found.files, places)
+
+
+def _make_places(app: App, store: Store, importer: Importer, project: str | None) -> Places:
+    chosen = app.memory.find_project(project) if project else None
+    folders = importers.list_worked_folders(Path.home())
+    return Places(importer.name, store, app.projects, load_rules(app.config), chosen, folders)
 
 
 def _run_import(app: App, importer: Importer, files: Iterable[Path], project: str | None) -> Report:
-    chosen = app.memory.find_project(project) if project else None
-    ingest = importers.open_import(
-        app.store, importer, app.projects, load_rules(app.config), chosen
-    )
+    places = _make_places(app, app.store, importer, project)
+    ingest = importers.open_import(app.store, importer, places)
     files = list(files)
     with long_run("importing", sum(file.stat().st_size for file in files)) as advance:
         for done in importers.import_files(ingest, importer, files):

@@ -9,7 +9,7 @@ origin "import": it is no user's word, so no rule comes of it, and it is not dis
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +20,7 @@ import msgspec
 from yester.agents.base import Options, Reader, Reading
 from yester.agents.databases import Database, DatabaseProblem
 from yester.agents.descriptors import Agent
-from yester.agents.values import decode_json, parse_time, relative_path
+from yester.agents.values import decode_json, dict_at, load_object, parse_time, relative_path
 from yester.capture.rules import Rules
 from yester.ingest.transcripts import Ingest, rebuild_if_stale
 from yester.llm.archive import short_key
@@ -106,7 +106,8 @@ def name_files(importer: Importer, paths: Iterable[Path]) -> Iterator[Path]:
 
 class Places:
     """Where records of another program belong: with the session they name, where that is known;
-    in their folder's project; in the one project of their name; else in one called so."""
+    in their folder's project; in the one project of their name, be it known to the store or as a
+    folder in which the user has worked; else in one called so."""
 
     def __init__(
         self,
@@ -115,9 +116,11 @@ class Places:
         projects: Projects,
         rules: Rules,
         project: Project | None = None,
+        folders: Sequence[str] = (),
     ) -> None:
         self.source = source  # what the items say they are from
-        self.store, self._projects, self._rules = store, projects, rules
+        self._folders = folders  # in which the user has worked, as a client knows them
+        self.store, self.projects, self.rules = store, projects, rules
         self._chosen = project  # by the user, for what names no session that is known
         self._known: dict[tuple[str, str, str], Project] = {}
         self._read: dict[str, bool] = {}
@@ -143,15 +146,27 @@ class Places:
     def _look_up(self, place: str, session: str, agent: str) -> Project:
         known = self.store.session(session, agent) if session else None
         if known is not None:
-            found = self._stored.get(known.project) or self._projects.by_key(known.project)
+            found = self._stored.get(known.project) or self.projects.by_key(known.project)
         elif self._chosen is not None:
             found = self._chosen
         elif place.startswith(("/", "~")):
-            return self._projects.by_folder(place)
+            return self.projects.by_folder(place)
         else:
-            whole, main = place.strip() or "unknown", place.split("/")[0]  # main/work-tree
-            found = self._stored.get(whole) or self._stored.get(main) or named_project(whole)
-        return EXCLUDED if self._rules.excludes(found.root, found) else found
+            found = self._named_project(place.strip() or "unknown")
+        return EXCLUDED if self.rules.excludes(found.root, found) else found
+
+    def _named_project(self, name: str) -> Project:
+        for one in dict.fromkeys((name, name.split("/")[0])):  # PROJECT/WORK-TREE
+            inside = [folder for folder in self._folders if Path(folder).name == one]
+            by_key = {found.key: found for found in map(self.projects.by_folder, inside)}
+            by_name = self._stored.get(one)
+            if by_name and not by_name.key.startswith("name:"):
+                return by_name
+            if len(by_key) == 1:
+                return by_key.popitem()[1]
+            if by_name:
+                return by_name
+        return named_project(name)
 
     def has_transcript(self, session: str, agent: str) -> bool:
         """Has the store what was said in this session, from the agent itself?"""
@@ -159,6 +174,12 @@ class Places:
             said = Filters(session=session, source=agent)
             self._read[session] = bool(session and self.store.select(said, Paging(1)))
         return self._read[session]
+
+
+def list_worked_folders(home: Path) -> list[str]:
+    """The folders in which the user has worked with Claude Code, as its own settings list them."""
+    folders = dict_at(load_object(home / ".claude.json") or {}, "projects")
+    return [folder for folder in folders if folder.startswith("/") and Path(folder).is_dir()]
 
 
 # --- items ---------------------------------------------------------------------------------------
@@ -245,17 +266,14 @@ def read_time(*values: Any) -> int:
 # --- into the store ------------------------------------------------------------------------------
 
 
-def open_import(
-    store: Store, importer: Importer, projects: Projects, rules: Rules, project: Project | None
-) -> Ingest:
+def open_import(store: Store, importer: Importer, places: Places) -> Ingest:
     """The way in for an importer's files."""
     rebuild_if_stale(store)
-    places = Places(importer.name, store, projects, rules, project)
     reader = Reader(
         importer.reader.is_own_file,
         lambda reading: importer.reader.read_items(reading, places),
     )
-    return Ingest(store, projects, Options(), rules, find_reader=lambda _: reader)
+    return Ingest(store, places.projects, Options(), places.rules, find_reader=lambda _: reader)
 
 
 def import_files(ingest: Ingest, importer: Importer, files: Iterable[Path]) -> Iterator[int]:
@@ -280,19 +298,17 @@ class Preview(msgspec.Struct, kw_only=True):
     problems: list[str] = []
 
 
-def preview_files(
-    store: Store, importer: Importer, files: Iterable[Path], projects: Projects, rules: Rules
-) -> Preview:
+def preview_files(importer: Importer, files: Iterable[Path], places: Places) -> Preview:
     """What these files hold, and how much of it the store has. Nothing is written."""
-    places, preview = Places(importer.name, store, projects, rules), Preview()
+    preview = Preview()
     for file in files:
-        reading = Reading(file, projects, Options())
+        reading = Reading(file, places.projects, Options())
         for item in filter(reading.keeps, importer.reader.read_items(reading, places)):
             if item.project == EXCLUDED.key:
                 reading.skip("excluded")
                 continue
             same = (item.source, item.kind)
-            had = store.find_by_ref(item.ref)
+            had = places.store.find_by_ref(item.ref)
             preview.records += 1
             preview.known += any((one.source, one.kind) == same for one in had)
             preview.kinds[item.kind] += 1
