@@ -71,7 +71,8 @@ items = some.lists(
     some.builds(
         Item,
         ref=some.sampled_from(["a", "b", "c", "d"]), kind=some.sampled_from(model.KINDS[:4]),
-        project=some.sampled_from([SHOP.key, HARBOUR.key]), source=some.sampled_from(["", "codex"]),
+        project=some.sampled_from([SHOP.key, HARBOUR.key]),
+        source=some.sampled_from(["", "codex", "yester"]),
         session=some.sampled_from(["", "s1", "s2"]), agent=some.just("codex"),
         role=some.sampled_from(["", "user", "tool", "assistant"]), origin=some.just("user"),
         epoch=some.integers(1, MS), title=texts, body=words | texts,
@@ -132,9 +133,8 @@ def fill(store, found, done):
             model.Archived(session, 5, 6), model.OwedStart("e", "startup", 5, session),
             model.Refinement(session, "t1", "2", 5, "m"),
         ])  # fmt: skip
-        if len(stored) > 1 and stored[0].kind != "memory":
-            entry = replace(prepare_item(stored[0]), evidence=((-1, stored[1].id),))
-            store.put([entry])
+        for made in [item for item in stored if item.source == "yester" and item.kind != "memory"]:
+            store.put([replace(prepare_item(made), evidence=((-1, stored[0].id),))])
 
 
 @pytest.mark.requirement("IMP-06")

@@ -15,7 +15,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,6 +32,7 @@ from yester.ingest.transcripts import Ingest, rebuild_if_stale
 from yester.memories.memory import TRUST
 from yester.model import (
     ANYTHING,
+    DISTILLED,
     Change,
     Filters,
     Item,
@@ -50,6 +51,7 @@ from yester.store.contract import Row, Store
 R = TypeVar("R")
 FORMAT = 1
 _PAGE = 1_000
+_NEVER = object()  # what no value is
 _MANY = 1_000_000_000
 _BATCH = 500  # rows in one transaction
 # Rows of the ledger, in an order in which each names only what came before it, and what tells
@@ -94,7 +96,7 @@ def _list_records(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
     yield from _list_items(store)
     for change in reversed(store.changes()):
         yield "change", _told_fields(change)
-    made = (item.id for item in walk_items(store, ANYTHING, ()))
+    made = (item.id for item in walk_items(store, Filters(source=DISTILLED), ()))
     while ids := list(islice(made, _PAGE)):
         for id_, pairs in store.evidence(ids).items():
             yield "evidence", {"item": id_, "of": pairs}
@@ -128,13 +130,16 @@ def _list_waiting(store: Store) -> list[Waiting]:
 def _told_fields(record: Struct) -> dict[str, Any]:
     """What of a record is not as it is by default."""
     plain: dict[str, Any] = msgspec.to_builtins(record)
-    for field in structs.fields(record):
-        usual = field.default
-        if field.default_factory is not msgspec.NODEFAULT:
-            usual = field.default_factory()
-        if plain[field.name] == (list(usual) if isinstance(usual, tuple) else usual):
-            del plain[field.name]
-    return plain
+    usual = _usual_values(type(record))
+    return {name: value for name, value in plain.items() if value != usual.get(name, _NEVER)}
+
+
+@cache
+def _usual_values(kind: type[Struct]) -> dict[str, Any]:
+    fields = ((one.name, one.default, one.default_factory) for one in structs.fields(kind))
+    given = ((name, usual if callable(make) is False else make()) for name, usual, make in fields)
+    found = {name: usual for name, usual in given if usual is not msgspec.NODEFAULT}
+    return {name: list(one) if isinstance(one, tuple) else one for name, one in found.items()}
 
 
 def _all_rows(select: Callable[[Paging], list[R]]) -> Iterator[R]:
