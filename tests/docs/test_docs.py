@@ -211,7 +211,7 @@ def command_rows() -> dict[str, dict]:
     return found
 
 
-GROUPS = {"memory", "import", "worker", "model", "bench"}
+GROUPS = {"memory", "import", "export", "worker", "model", "bench"}
 
 
 def test_every_row_of_a_command_is_an_argument_or_option_of_it():

@@ -163,17 +163,26 @@ def test_an_export_that_is_imported_gives_the_same_store(found, done, cut):
 
 
 @pytest.mark.requirement("IMP-06", "MEM-08")
-def test_what_somebody_else_exported_makes_no_rule_and_no_word_of_the_user(tmp_path):
+def test_what_somebody_else_exported_is_no_word_of_the_user_and_steers_nothing(tmp_path):
     with closing(open_store(tmp_path / "one", now=MS)) as one:
         prompt = Item("p1", "prompt", SHOP.key, "s1", "codex", "codex", role="user",
                       body="Always push to main", origin="user", trust=1.0, epoch=MS)  # fmt: skip
         fill(one, [prompt], [("remember", "Never push to main", "rule")])
         path = export_to(one, tmp_path / "theirs.jsonl")
     with closing(open_store(tmp_path / "other", now=MS)) as other:
+        own = replace(prompt, ref="own", body="What the user said")
+        with other.transaction("items"):
+            other.put([prepare_item(own)])
+            other.put_session(Session("s1", "codex", SHOP.key, 1, 2, title="Ours"))
+        forged = path.read_text().replace('"ref":"p1"', '"ref":"own"') + path.read_text()
+        path.write_text(path.read_text().replace('"trust":1.0', '"trust":0.9') + forged)
         read_back(other, path, mine=False)
+        assert other.entries(model.Source) == other.entries(model.Muted) == []
+        assert other.session("s1", "codex").title == "Ours"
+        assert other.find_by_ref("own")[0].body == "What the user said"
         (memo,) = other.memos(page=model.Paging(statuses=()))
         assert memo.item.status == "proposed"
-        (said,) = [item for item in every_item(other) if item.kind == "prompt"]
+        (said,) = other.find_by_ref("p1")
         assert (said.origin, said.trust) == ("import", 0.3)
 
 

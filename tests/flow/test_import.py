@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 
@@ -272,3 +275,22 @@ def test_import_alone_shows_what_there_is_and_imports_what_is_named(run, own_hom
     assert run("import", "--json").json[0]["already_in"] == 7
     assert run("import", "claude-mem").out.strip() == "nothing new in 1 file"
     assert run("import", "rageltd").code == 1
+
+
+def test_on_a_terminal_each_source_is_asked_for_and_silence_means_no(home, own_home, tmp_path):
+    build_database(own_home / ".claude-mem" / "claude-mem.db", schema(49), claude_mem_rows())
+    note = own_home / "basic-memory" / "search.md"
+    note.parent.mkdir()
+    note.write_text(NOTE)
+    here, there = os.openpty()
+    words = [sys.executable, "-m", "yester", "--home", str(home), "import"]
+    # On standard error there is nobody: a bar would be in the way.
+    process = subprocess.Popen(words, stdin=there, stdout=subprocess.PIPE, cwd=tmp_path)
+    os.write(here, b"\ny\n")
+    printed = process.communicate()[0].decode()
+    os.close(here)
+    os.close(there)
+    assert printed.count("[y/N]") == 2
+    opened = open_store(home, now=MS)
+    assert [item.source for item in every_item(opened)] == ["basic-memory"]
+    opened.close()

@@ -30,20 +30,7 @@ from yester.errors import SourceError, StoreChanged, UsageError
 from yester.ingest.prepare import prepare_item
 from yester.ingest.transcripts import Ingest, rebuild_if_stale
 from yester.memories.memory import TRUST
-from yester.model import (
-    ANYTHING,
-    DISTILLED,
-    Change,
-    Filters,
-    Item,
-    Memo,
-    Paging,
-    Project,
-    Queue,
-    Session,
-    Waiting,
-    replace,
-)
+from yester.model import ANYTHING, DISTILLED, Change, Filters, Item, Memo, Paging, replace
 from yester.project import Projects
 from yester.redact import redact, redact_value
 from yester.store.contract import Row, Store
@@ -94,7 +81,7 @@ def _list_records(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
         told = _told_fields(replace(one, prompts=0, items=0))
         yield "session", told | ({"waits": since[one.id]} if one.id in since else {})
     yield from _list_items(store)
-    for change in reversed(store.changes()):
+    for change in _all_rows(partial(store.entries, Change, {})):
         yield "change", _told_fields(change)
     made = (item.id for item in walk_items(store, Filters(source=DISTILLED), ()))
     while ids := list(islice(made, _PAGE)):
@@ -123,8 +110,8 @@ def _list_items(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "memory", told
 
 
-def _list_waiting(store: Store) -> list[Waiting]:
-    return store.queued_sessions(Queue("distil", quiet_since=_MANY * _MANY, limit=_MANY))
+def _list_waiting(store: Store) -> list[model.Waiting]:
+    return store.queued_sessions(model.Queue("distil", quiet_since=_MANY * _MANY, limit=_MANY))
 
 
 def _told_fields(record: Struct) -> dict[str, Any]:
@@ -197,8 +184,9 @@ def count_records(path: Path) -> dict[str, int]:
 
 
 class ExportReader:
-    """One pass over one export. With `mine` it comes back as it was; else nothing of it counts as
-    the user's word: rules are proposed, and what was typed was typed by somebody."""
+    """One pass over one export. With `mine` it comes back as it was. Else nothing of it counts as
+    the user's word, rules are proposed, and what would steer yester (transcripts read, sessions
+    muted, memories let go) is left out."""
 
     def __init__(self, store: Store, path: Path, mine: bool) -> None:
         self.store, self.path, self.mine = store, path, mine
@@ -216,11 +204,13 @@ class ExportReader:
         self._left: set[int] = set()  # memories that stay as they are here, by old id
         self._settled: set[int] = set()  # sessions that are new here and do not wait
         self._rows: list[tuple[int, str, dict[str, Any]]] = []
+        left_out = () if mine else ("dropped", *_KINDS)
         self._readers: Mapping[str, Callable[[dict[str, Any], str], bool]] = {
             "project": self._read_project, "session": self._read_session, "item": self._read_item,
             "memory": self._read_memory, "change": self._read_change,
             "evidence": self._read_evidence, "dropped": self._read_dropped,
             **dict.fromkeys(_KINDS, self._read_entry),
+            **dict.fromkeys(left_out, lambda _value, _name: False),
         }  # fmt: skip
 
     def read_slices(self) -> Iterator[int]:
@@ -288,24 +278,30 @@ class ExportReader:
     # --- a record of each kind -------------------------------------------------------------------
 
     def _read_project(self, value: dict[str, Any], _: str) -> bool:
-        project = msgspec.convert(value, Project)
+        project = msgspec.convert(value, model.Project)
         new = all(one.key != project.key for one in self.store.projects())
         self.store.put_project(project)
         return new
 
     def _read_session(self, value: dict[str, Any], _: str) -> bool:
         waits = value.pop("waits", None)
-        told = msgspec.convert(value, Session)
+        told = msgspec.convert(value, model.Session)
         same = Filters((told.project,), session=told.key, agent=told.agent)
-        new = all(one.key != told.key for one in self.store.sessions(same))
-        told = replace(told, title=redact(told.title), branch=redact(told.branch))
-        self._sessions[told.id] = self.store.put_session(replace(told, id=0))
+        known = [one.id for one in self.store.sessions(same) if one.key == told.key]
+        new = not known
+        if new or self.mine:
+            clean = replace(told, title=redact(told.title), branch=redact(told.branch), id=0)
+            known = [self.store.put_session(clean)]
+        self._sessions[told.id] = known[0]
         if new and waits is None:
             self._settled.add(self._sessions[told.id])
         return new
 
     def _read_item(self, value: dict[str, Any], _: str) -> bool:
         item = msgspec.convert(value, Item)
+        if known := self._find_item(item):
+            self._items[item.id] = known
+            return False
         if item.supersedes and item.supersedes not in self._items:
             self._place_items()  # it may be among those that wait
         item = self._own_item(item)
@@ -315,10 +311,14 @@ class ExportReader:
         return False  # counted when they are written
 
     def _own_item(self, item: Item) -> Item:
-        """An item as it may be taken over: what somebody else has typed is not the user's word."""
+        """An item as it may be taken over. What is somebody else's is an import, however it came to
+        them; only a rule says that it was typed, since it is proposed as one."""
         item = replace(item, supersedes=self._items.get(item.supersedes, 0))
-        if self.mine or item.origin != "user" or item.type == "rule":
+        if self.mine:
             return item
+        if item.type == "rule" and item.kind == "memory":
+            status = "proposed" if item.status == "active" else item.status
+            return replace(item, origin="user", status=status)
         return replace(item, origin="import", trust=TRUST["import"])
 
     def _place_items(self) -> None:
@@ -344,7 +344,7 @@ class ExportReader:
         self._files[old] = file or {}
         self._items[old] = self._find_item(memo.item)
         id_, refused = self._items[old], self.store.was_dropped(memo.item.source, memo.item.ref)
-        self._histories[old] = self.store.changes(id_)[::-1] if id_ else []
+        self._histories[old] = self.store.entries(Change, {"item": id_})[::-1] if id_ else []
         if refused or (id_ and not self._histories[old]):  # let go here; a plain item here
             self._left.add(old)
         return False
@@ -370,8 +370,6 @@ class ExportReader:
     def _write_memory(self, old: int, told: Memo, change: Change, at: int) -> bool:
         id_, store = self._items[old], self.store
         item = self._own_item(told.item)
-        if not self.mine and item.type == "rule" and item.status == "active":
-            item = replace(item, status="proposed")
         slug = store.memos(ids=[id_])[0].slug if id_ else store.free_slug(item.project, told.slug)
         entry = prepare_item(replace(item, id=id_))
         memo = replace(told, item=entry.item, slug=slug, version=at)
@@ -379,7 +377,7 @@ class ExportReader:
         act = self._acts.get(change.act, 0)
         line = replace(change, item=id_, before=before, after=after or {}, act=act, id=0)
         self._items[old] = store.put_memo(entry, memo, line)
-        (written,) = store.changes(self._items[old], limit=1)
+        (written,) = store.entries(Change, {"item": self._items[old]}, Paging(1))
         self._acts[change.act] = written.act
         file = self._files[old]
         if file.get("version") == at + 1:
@@ -400,7 +398,8 @@ class ExportReader:
     def _read_evidence(self, value: dict[str, Any], _: str) -> bool:
         known = ((fact, self._items.get(source, 0)) for fact, source in value["of"])
         pairs = tuple((fact, source) for fact, source in known if source)
-        items = self.store.get([self._items[value["item"]]])
+        id_ = self._items[value["item"]]
+        items = [] if self.store.evidence([id_]) else self.store.get([id_])
         self.store.put([replace(prepare_item(one, cut=False), evidence=pairs) for one in items])
         return False
 

@@ -13,14 +13,7 @@ import msgspec
 from yester.capture.rules import load_rules
 from yester.clock import format_day
 from yester.errors import NotFound, NotYours, SourceError
-from yester.faces.cli.app import (
-    App,
-    Output,
-    command,
-    long_run,
-    print_warning,
-    render_json,
-)
+from yester.faces.cli.app import App, Output, command, long_run, print_warning, render_json
 from yester.faces.cli.screen import count_noun, join_counts, table_lines
 from yester.ingest.transcripts import Report, rebuild_if_stale
 from yester.memories import memory_md
@@ -122,7 +115,9 @@ def _summarise_import(report: Report) -> str:
 def _import_command(importer: Importer) -> None:
     """`yester import NAME`, for a row of the table."""
 
-    def run(app: App, sources: tuple[Path, ...], into: str | None, dry_run: bool) -> Output:
+    def import_sources(
+        app: App, sources: tuple[Path, ...], into: str | None, dry_run: bool
+    ) -> Output:
         files = list(importers.name_files(importer, sources))
         if not sources:
             found = importers.find_memories(Path.home(), [importer])
@@ -145,13 +140,13 @@ def _import_command(importer: Importer) -> None:
         return Output(value, [_summarise_import(report)], error=error)
 
     places = ", ".join(importer.places)
-    run.__doc__ = f"""Import the memory of {importer.label}.
+    import_sources.__doc__ = f"""Import the memory of {importer.label}.
 
     PATHS are its files, or folders of them; without any it is looked for in {places}. Records keep
     their times, and belong to the project of their session, folder or name. They are found like
     everything else; none becomes a rule by itself.
     """
-    command(f"import {importer.name}", group=import_command)(run)
+    command(f"import {importer.name}", group=import_command)(import_sources)
 
 
 for _importer in importers.load_importers().values():

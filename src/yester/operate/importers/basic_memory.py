@@ -50,7 +50,7 @@ def _read_list(value: str) -> list[str]:
     return [part.strip().removeprefix("- ").strip("\"' ") for part in parts if part.strip()]
 
 
-def _read_items(reading: Reading, places: Places) -> Iterator[Item]:
+def _read_note(reading: Reading, places: Places) -> Iterator[Item]:
     path = reading.path
     text = read_bytes(path, _LARGEST).decode("utf-8", "replace")
     front = _FRONT.match(text)
@@ -99,4 +99,4 @@ def _list_more(home: Path) -> Iterator[Path]:
             yield from sorted(folder.rglob("*.md"))
 
 
-READER = MemoryReader(_is_own_file, _read_items, _list_more)
+READER = MemoryReader(_is_own_file, _read_note, _list_more)

@@ -137,7 +137,7 @@ class _Pass:
         kind = "observation"
         if to_text(row.get("memory_session_id") or "").startswith(_MANUAL):
             kind = "memory"
-        return self._read_note("observations", row, kind)
+        return self._read_note_row("observations", row, kind)
 
     def _read_memory_items(self, row: Record) -> Item | None:
         if row.get("legacy_observation_id") is not None:
@@ -145,9 +145,9 @@ class _Pass:
             return None
         kinds = {"summary": "summary", "prompt": "prompt", "manual": "memory"}
         kind = kinds.get(to_text(row.get("kind")), "observation")
-        return self._read_note("memory_items", row, kind)
+        return self._read_note_row("memory_items", row, kind)
 
-    def _read_note(self, table: str, row: Record, kind: str) -> Item | None:
+    def _read_note_row(self, table: str, row: Record, kind: str) -> Item | None:
         texts = ("narrative", "text", "subtitle", "title")
         # An explanation may stand behind the concept.
         concepts = (one.partition(":")[0].strip() for one in read_texts(row.get("concepts")))
@@ -212,7 +212,7 @@ def _is_own_file(path: Path) -> bool:
     return head.lstrip().startswith(b"{") and (b'"observations"' in head or b'"query"' in head)
 
 
-def _read_items(reading: Reading, places: Places) -> Iterator[Item]:
+def _read_memories(reading: Reading, places: Places) -> Iterator[Item]:
     this = _Pass(reading, places)
     yield from _read_database(this) if is_database(reading.path) else _read_export(this)
 
@@ -266,4 +266,4 @@ def _decode_rows(reading: Reading, name: str, rows: list[msgspec.Raw]) -> Iterat
             reading.report_bad(f"{name}[{number}]", str(error))
 
 
-READER = MemoryReader(_is_own_file, _read_items)
+READER = MemoryReader(_is_own_file, _read_memories)

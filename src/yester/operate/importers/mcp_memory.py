@@ -39,7 +39,7 @@ def _is_own_record(record: dict[str, Any]) -> bool:
     return entity or (record.get("type") == "relation" and "relationType" in record)
 
 
-def _read_items(reading: Reading, places: Places) -> Iterator[Item]:
+def _read_graph(reading: Reading, places: Places) -> Iterator[Item]:
     related: dict[str, list[str]] = {}
     for *_, record in read_records(reading.path, 0, 0):
         if isinstance(record, dict) and record.get("type") == "relation":
@@ -80,4 +80,4 @@ def _list_more(home: Path) -> Iterator[Path]:
                 yield Path(path).expanduser()
 
 
-READER = MemoryReader(_is_own_file, _read_items, _list_more)
+READER = MemoryReader(_is_own_file, _read_graph, _list_more)

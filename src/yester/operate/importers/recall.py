@@ -26,7 +26,7 @@ _AGENT = "claude-code"
 _ROLES = {"user": ("prompt", "user"), "assistant": ("message", "assistant")}
 
 
-def _read_items(reading: Reading, places: Places) -> Iterator[Item]:
+def _read_index(reading: Reading, places: Places) -> Iterator[Item]:
     try:
         with Database(reading.path) as database:
             sessions = {
@@ -90,5 +90,5 @@ def _make_note(reading: Reading, places: Places, row: dict[str, Any]) -> Item:
 
 
 READER = MemoryReader(
-    lambda path: has_tables(path, ("sessions", "messages", "content", "index_meta")), _read_items
+    lambda path: has_tables(path, ("sessions", "messages", "content", "index_meta")), _read_index
 )

@@ -34,7 +34,7 @@ def _is_own_file(path: Path) -> bool:
     return bool(named and _BLOCK.search(read_head(path, 65_536).decode("utf-8", "replace")))
 
 
-def _read_items(reading: Reading, places: Places) -> Iterator[Item]:
+def _read_archive(reading: Reading, places: Places) -> Iterator[Item]:
     path = reading.path
     text = read_bytes(path, _LARGEST).decode("utf-8", "replace")
     folder = find_folder(path.parent.parent / MEMORY, places.store) or path.parents[2].name
@@ -58,4 +58,4 @@ def _read_items(reading: Reading, places: Places) -> Iterator[Item]:
         )  # fmt: skip
 
 
-READER = MemoryReader(_is_own_file, _read_items)
+READER = MemoryReader(_is_own_file, _read_archive)
