@@ -65,6 +65,7 @@ class Reading(msgspec.Struct):
     excluded: bool = False  # something was left out because of its folder
     problems: list[str] = []
     sessions: dict[str, Session] = {}  # those met so far, by key
+    noted: dict[str, Session] = {}  # as they were last written
 
     def load_state(self, kind: type[S]) -> S:
         """What the reader remembered; what another version has stored begins empty."""

@@ -252,6 +252,9 @@ class Ingest:
         for session in reading.sessions.values():
             if session.project == EXCLUDED.key or session.key in self._muted:
                 continue
+            if reading.noted.get(session.key) == session:
+                continue  # a database may hold thousands
+            reading.noted[session.key] = session
             title = "" if session.key in silent else redact(session.title)
             clean = replace(session, title=title, branch=redact(session.branch))
             self._pending.sessions[session.key, session.agent] = clean
