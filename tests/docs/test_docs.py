@@ -204,7 +204,7 @@ def command_rows() -> dict[str, dict]:
     """Command as it is typed → its rows."""
     found = {}
     for name, rows in load_table("commands").items():
-        if name in ("shared", "modules", "modules_of_memory"):
+        if name in ("shared", "modules", "modules_of_memory", "modules_of_import"):
             continue
         below = all(isinstance(row, dict) and name in GROUPS for row in rows.values())
         found |= {f"{name} {part}": row for part, row in rows.items()} if below else {name: rows}

@@ -15,14 +15,7 @@ from yester.clock import format_day
 from yester.errors import NotFound, NotYours, SourceError
 from yester.faces.cli.app import App, Output, command, long_run, print_warning, render_json
 from yester.faces.cli.screen import count_noun, join_counts, table_lines
-from yester.ingest.transcripts import Report, rebuild_if_stale
-from yester.memories import memory_md
-from yester.memories.files import locate_folder
-from yester.memories.memory import Author
-from yester.memories.memory_md import MEMORY
-from yester.memories.sync import ImportReport, import_folder
-from yester.operate import notes
-from yester.operate.export import ExportReader, count_records
+from yester.ingest.transcripts import Report
 from yester.operate.importers import base as importers
 from yester.operate.importers.base import Found, Importer, Places, Preview
 from yester.store.contract import Store
@@ -30,29 +23,15 @@ from yester.store.contract import Store
 _MOST_PROBLEMS = 20  # are printed
 
 
-@click.group("import", invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON what there is; ask nothing.")
-@click.pass_context
-def import_command(context: click.Context, as_json: bool) -> None:
-    """Import what other programs and people have written down.
-
-    Without a command: looks where other memories keep theirs, shows what there is, and asks for
-    each whether to import it. Importing the same again changes nothing; what has changed since is
-    brought up to date. Nothing is ever written where it comes from.
-    """
-    if context.invoked_subcommand is None:
-        _offer_imports(context.find_object(App) or App(None), as_json)
-
-
-def _offer_imports(app: App, as_json: bool) -> None:
-    found = importers.find_memories(Path.home(), importers.load_importers().values())
+def offer_imports(app: App, as_json: bool) -> None:
+    found = importers.find_memories(Path.home(), _IMPORTERS.values())
     previews = [_preview(app, one) for one in found]
     rows = [_describe_found(one, preview) for one, preview in zip(found, previews, strict=True)]
     if as_json:
         click.echo(render_json(rows))
         return
     if not found:
-        labels = ", ".join(one.label for one in importers.load_importers().values())
+        labels = ", ".join(one.label for one in _IMPORTERS.values())
         raise NotFound(
             f"no memory of another program is in its usual place ({labels}); "
             "name it: yester import PROGRAM PATH"
@@ -112,7 +91,7 @@ def _summarise_import(report: Report) -> str:
     return said or f"nothing new in {count_noun(report.files + report.unchanged, 'file')}"
 
 
-def _import_command(importer: Importer) -> None:
+def _import_command(importer: Importer) -> click.Command:
     """`yester import NAME`, for a row of the table."""
 
     def import_sources(
@@ -140,20 +119,25 @@ def _import_command(importer: Importer) -> None:
         return Output(value, [_summarise_import(report)], error=error)
 
     places = ", ".join(importer.places)
-    import_sources.__doc__ = f"""Import the memory of {importer.label}.
+    import_sources.__doc__ = f"""Import from {importer.label}.
 
     PATHS are its files, or folders of them; without any it is looked for in {places}. Records keep
     their times, and belong to the project of their session, folder or name. They are found like
     everything else; none becomes a rule by itself.
     """
-    command(f"import {importer.name}", group=import_command)(import_sources)
+    return command(f"import {importer.name}")(import_sources)
 
 
-for _importer in importers.load_importers().values():
-    _import_command(_importer)
+_IMPORTERS = importers.load_importers()
+claude_mem_command = _import_command(_IMPORTERS["claude-mem"])
+rageltd_command = _import_command(_IMPORTERS["rageltd"])
+recall_command = _import_command(_IMPORTERS["recall"])
+recall_archive_command = _import_command(_IMPORTERS["recall-archive"])
+basic_memory_command = _import_command(_IMPORTERS["basic-memory"])
+mcp_memory_command = _import_command(_IMPORTERS["mcp-memory"])
 
 
-@command("import yester", group=import_command)
+@command("import yester")
 def yester_command(app: App, file: Path, mine: bool, dry_run: bool) -> Output:
     """Import what `yester export jsonl` wrote, here or on another machine.
 
@@ -166,6 +150,8 @@ def yester_command(app: App, file: Path, mine: bool, dry_run: bool) -> Output:
         raise SourceError(f"{file}: no such file; name one that `yester export jsonl` wrote")
     if mine and app.agent:
         raise NotYours(f"only you can say that {file} is yours: do so in your own terminal")
+    from yester.operate.export import ExportReader, count_records  # the others do without
+
     if dry_run:
         kinds = count_records(file)
         said = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items())
@@ -180,71 +166,3 @@ def yester_command(app: App, file: Path, mine: bool, dry_run: bool) -> Output:
     return Output(
         report, [f"new: {new}" if new else "nothing new"], warnings=wrong, code=3 * bool(wrong)
     )
-
-
-@command("import notes", group=import_command)
-def notes_command(app: App, paths: tuple[Path, ...]) -> Output:
-    """Import the notes in Markdown files: MEMORY.md, CLAUDE.md and the like.
-
-    PATHS are files, or projects' folders whose CLAUDE.md files and MEMORY.md are meant; without
-    any it is the current folder. Each list item and each paragraph is a note. Run it again after
-    an edit: an edited note is updated, and one that was taken out is not found any more.
-    """
-    files = [file for path in paths or (Path(),) for file in _find_note_files(app, path)]
-    if not files:
-        where = ", ".join(map(str, paths)) or "this folder"
-        raise NotFound(f"no CLAUDE.md and no {MEMORY} for {where}; name a file")
-    rebuild_if_stale(app.store)
-    report = notes.import_notes(app.store, files, app.projects, load_rules(app.config), again=True)
-    from yester.faces.cli.notes import summarise_notes  # with much that nothing else here needs
-
-    said = summarise_notes(report) or f"nothing new in {count_noun(report.files, 'file')}"
-    return _show_report(report, said, "file")
-
-
-def _show_report(report: ImportReport, said: str, what: str) -> Output:
-    failed = report.problems and not report.files
-    error = SourceError(f"no {what} could be read; see above") if failed else None
-    return Output(report, [said], warnings=report.problems, error=error)
-
-
-def _find_note_files(app: App, path: Path) -> list[tuple[Path, str]]:
-    """Files, and the folder that they are about where that is known."""
-    whole = path.absolute()
-    if whole.is_dir():
-        own = [(file, "") for file in memory_md.list_instruction_files(whole)]
-        kept = app.find_memory_md(whole)
-        return own + ([(kept, str(whole))] if kept else [])
-    if not whole.exists():
-        raise SourceError(f"{path}: no such file or folder")
-    if whole.suffix != ".md":
-        raise SourceError(f"{path}: is not a Markdown file (.md)")
-    return [(whole, "")]
-
-
-@command("import claude-memory", group=import_command)
-def claude_memory_command(app: App, folder: Path | None, project: str | None) -> Output:
-    """Import the memories of a `.claude/memory` folder; nothing is written there.
-
-    DIR is the folder or the project that has it; without DIR, the current one. Run it again after
-    a change: what has changed is updated, and what you have retired stays retired. To keep both
-    sides in step use `yester memory sync`.
-
-    Exit code 1 when there is no memory in it, 3 when none could be read.
-    """
-    place = folder or Path()
-    if not place.is_dir():
-        raise SourceError(f"{place}: no such folder; name a project or its .claude/memory")
-    root, owner = locate_folder(place)
-    if not root.is_dir():
-        raise NotFound(f"{place}: has no .claude/memory; name the folder")
-    whose = app.find_project(project, owner if owner != root else None, instead="")
-    by = Author("import", app.now, "import", f"from {root}")
-    report = import_folder(app.store, root, whose, by)
-    said = join_counts(
-        (report.added, f"{report.added:,} new"),
-        (report.changed, f"{report.changed:,} changed"),
-        (report.stayed, f"{report.stayed:,} left as they are (retired or let go here)"),
-    )
-    said = said or f"nothing new in {count_noun(report.files, 'memory file')}"
-    return _show_report(report, said, "memory")._replace(code=int(not report.files))

@@ -1,4 +1,4 @@
-"""The commands about what others have written down beside their code: memory sync, promote."""
+"""The commands about what others have written down: import, memory sync, promote."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from pathlib import Path
 import click
 
 from yester import git
+from yester.capture.rules import load_rules
 from yester.errors import NotFound, SourceError, UsageError
 from yester.faces.cli.app import App, Output, command, print_warning
 from yester.faces.cli.recall import find_items
 from yester.faces.cli.screen import count_noun, join_counts
 from yester.files import make_folder, read_shared, swap_shared
+from yester.ingest.transcripts import rebuild_if_stale
 from yester.memories import memory_md
 from yester.memories.files import find_folder, locate_folder
 from yester.memories.memory import Author
 from yester.memories.memory_md import MEMORY, memory_paths
-from yester.memories.sync import ImportReport, SyncReport, sync_folder
+from yester.memories.sync import ImportReport, SyncReport, import_folder, sync_folder
 from yester.model import Item
+from yester.operate import notes
 from yester.redact import redact
 from yester.store.lock import write_lock
 
@@ -32,6 +35,44 @@ _DONE: Mapping[str, str] = {
 }  # fmt: skip
 
 
+@command("import notes")
+def notes_command(app: App, paths: tuple[Path, ...]) -> Output:
+    """Import the notes in Markdown files: MEMORY.md, CLAUDE.md and the like.
+
+    PATHS are files, or projects' folders whose CLAUDE.md files and MEMORY.md are meant; without
+    any it is the current folder. Each list item and each paragraph is a note. Run it again after
+    an edit: an edited note is updated, and one that was taken out is not found any more.
+    """
+    files = [file for path in paths or (Path(),) for file in _find_note_files(app, path)]
+    if not files:
+        where = ", ".join(map(str, paths)) or "this folder"
+        raise NotFound(f"no CLAUDE.md and no {MEMORY} for {where}; name a file")
+    rebuild_if_stale(app.store)
+    report = notes.import_notes(app.store, files, app.projects, load_rules(app.config), again=True)
+    said = summarise_notes(report) or f"nothing new in {count_noun(report.files, 'file')}"
+    return _show_report(report, said, "file")
+
+
+def _show_report(report: ImportReport, said: str, what: str) -> Output:
+    failed = report.problems and not report.files
+    error = SourceError(f"no {what} could be read; see above") if failed else None
+    return Output(report, [said], warnings=report.problems, error=error)
+
+
+def _find_note_files(app: App, path: Path) -> list[tuple[Path, str]]:
+    """Files, and the folder that they are about where that is known."""
+    whole = path.absolute()
+    if whole.is_dir():
+        own = [(file, "") for file in memory_md.list_instruction_files(whole)]
+        kept = app.find_memory_md(whole)
+        return own + ([(kept, str(whole))] if kept else [])
+    if not whole.exists():
+        raise SourceError(f"{path}: no such file or folder")
+    if whole.suffix != ".md":
+        raise SourceError(f"{path}: is not a Markdown file (.md)")
+    return [(whole, "")]
+
+
 def summarise_notes(report: ImportReport) -> str:
     """What a run did, in a line; "" where nothing."""
     said = join_counts(
@@ -40,6 +81,34 @@ def summarise_notes(report: ImportReport) -> str:
         (report.gone, f"{report.gone:,} gone"),
     )
     return f"{said} in {count_noun(report.files, 'file')}" if said and report.files else said
+
+
+@command("import claude-memory")
+def claude_memory_command(app: App, folder: Path | None, project: str | None) -> Output:
+    """Import the memories of a `.claude/memory` folder; nothing is written there.
+
+    DIR is the folder or the project that has it; without DIR, the current one. Run it again after
+    a change: what has changed is updated, and what you have retired stays retired. To keep both
+    sides in step use `yester memory sync`.
+
+    Exit code 1 when there is no memory in it, 3 when none could be read.
+    """
+    place = folder or Path()
+    if not place.is_dir():
+        raise SourceError(f"{place}: no such folder; name a project or its .claude/memory")
+    root, owner = locate_folder(place)
+    if not root.is_dir():
+        raise NotFound(f"{place}: has no .claude/memory; name the folder")
+    whose = app.find_project(project, owner if owner != root else None, instead="")
+    by = Author("import", app.now, "import", f"from {root}")
+    report = import_folder(app.store, root, whose, by)
+    said = join_counts(
+        (report.added, f"{report.added:,} new"),
+        (report.changed, f"{report.changed:,} changed"),
+        (report.stayed, f"{report.stayed:,} left as they are (retired or let go here)"),
+    )
+    said = said or f"nothing new in {count_noun(report.files, 'memory file')}"
+    return _show_report(report, said, "memory")._replace(code=int(not report.files))
 
 
 # --- both ways ------------------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from yester.agents.descriptors import Agent
 from yester.agents.values import decode_json, dict_at, load_object, parse_time, relative_path
 from yester.capture.rules import Rules
 from yester.ingest.transcripts import Ingest, rebuild_if_stale
-from yester.llm.archive import short_key
 from yester.memories.memory import TRUST
 from yester.model import Archived, Filters, Item, Paging, Project, Session, replace
 from yester.project import EXCLUDED, Projects, named_project
@@ -132,6 +131,8 @@ class Places:
     @cached_property
     def archived(self) -> frozenset[str]:
         """The sessions that yester itself has archived, as an archive calls them."""
+        from yester.llm.archive import short_key  # with much that other importers do not need
+
         numbers = (one.session for one in self.store.entries(Archived))
         found = (self.store.sessions(Filters(session_id=number)) for number in numbers)
         return frozenset(short_key(one.key) for sessions in found for one in sessions)
