@@ -109,7 +109,7 @@ def fill(store, found, done):
                      supersedes=memos[-1].item.id)  # fmt: skip
         elif act == "drop":
             with store.transaction("memories"):
-                store.drop_memo(memos[0].item.id, MS, "not needed")
+                store.remove([memos[0].item.id], (MS, "not needed"))
         elif act == "retire":
             lifecycle.change_status(store, memos[0].item.id, "retire", USER, force=True)
         else:

@@ -414,7 +414,7 @@ class ExportReader:
         memo = Memo(item, value["slug"])
         change = Change(0, value["epoch"], "import", "create")
         id_ = self.store.put_memo(prepare_item(item), memo, change)
-        self.store.drop_memo(id_, value["epoch"], value["why"])
+        self.store.remove([id_], (value["epoch"], value["why"]))
         return True
 
     def _read_entry(self, value: dict[str, Any], name: str) -> bool:

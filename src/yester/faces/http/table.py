@@ -296,7 +296,7 @@ _DOOR = _group(
              NoRequest, str, content=EVENTS),
 )  # fmt: skip
 
-ENDPOINTS: Sequence[Endpoint] = (*_SEARCH, *_READ, *_CONTEXT, *_ABOUT, *_DOOR)
+ENDPOINTS: Sequence[Endpoint] = (*_SEARCH, *_READ, *_CONTEXT, *_ABOUT, *_FORGETTING, *_DOOR)
 
 # What claude-mem's scripts ask for, and what to use here instead.
 ELSEWHERE: Mapping[str, str] = {
@@ -309,4 +309,3 @@ ELSEWHERE: Mapping[str, str] = {
     "/api/readiness": "use GET /health",
     "/api/version": "use GET /health",
 }
-ENDPOINTS: Sequence[Endpoint] = (*_SEARCH, *_READ, *_CONTEXT, *_ABOUT, *_FORGETTING, *_DOOR)
