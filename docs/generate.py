@@ -97,8 +97,8 @@ def settings() -> str:
     )
     parts += [
         "## The section [tell]",
-        "What an agent is told [at the moment of action](../explanation.md#at-the-moment-of-action)."
-        "\n`tell.endings` is `endings` below `[tell]`.",
+        "What an agent is told [at the moment of"
+        " action](../explanation.md#at-the-moment-of-action).\n`tell.endings` is `endings` below `[tell]`.",
         "| setting | default | variable | what it does |\n|---|---|---|---|\n" + _rows("tell"),
         "## The section [embed]",
         'For those whose embedder is a server of theirs (`embedder = "http"`). `embed.url` is `url`'
@@ -166,8 +166,8 @@ _EFFECTS = {
     " known about the work at hand; what does not arrive comes with the next prompt or reading",
     "prompt": "event; the prompt; a turn begins; answered with what fits the prompt; starts the"
     " worker where it has ended, for the next one",
-    "read": "event; answered with what is recorded about the file, once a session. Before a tool that"
-    " does something: kept and answered only where something is known about what it is about to do",
+    "read": "event; answered with what is recorded about the file, once a session. Before a tool"
+    " that does something: kept and answered only where something is known about what it is about to do",
     "agent start": "event; answered with what the sub-agent should know",
     "tool": "event; the call with its result; answered where it shows an error that ended before",
     "failure": "event; the call with its error; answered in the same way",

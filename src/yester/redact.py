@@ -69,6 +69,14 @@ def redact(text: str, spans: list[Span] | None = None) -> str:
     return text
 
 
+def may_hold_secrets(text: str) -> bool:
+    """Is there any sign of a secret or of a private span? Where not, none is in any part of it,
+    either: several texts are passed with one look."""
+    raw = _encode_text(text)
+    folded = raw.lower()
+    return bool(_named) or b"private" in folded or bool(_find_awake_rules(raw, folded))
+
+
 # What finds the secrets that the user has named, by the home that knows them. Whoever opens a store
 # adds those of its home: this runs where no home is known, and too much is better than too little.
 _named: dict[str, Finder] = {}

@@ -205,14 +205,14 @@ def command_rows() -> dict[str, dict]:
     """Command as it is typed → its rows."""
     found = {}
     for name, rows in load_table("commands").items():
-        if name in ("shared", "modules", "modules_of_memory"):
+        if name in ("shared", "modules", "modules_of_memory", "modules_of_import"):
             continue
         below = all(isinstance(row, dict) and name in GROUPS for row in rows.values())
         found |= {f"{name} {part}": row for part, row in rows.items()} if below else {name: rows}
     return found
 
 
-GROUPS = {"memory", "import", "worker", "model", "bench"}
+GROUPS = {"memory", "import", "export", "worker", "model", "bench"}
 
 
 def test_every_row_of_a_command_is_an_argument_or_option_of_it():

@@ -46,6 +46,8 @@ def problem(api, path, status, **query):
 @each(
     ("path", "query", "status", "parameter", "value", "fix"),
     [
+        ("/api/search", {"format": "json", "limit": "9999"}, 400, "format", "json", "export jsonl"),
+        ("/api/import", {}, 404, "path", "/api/import", "yester import claude-mem"),
         ("/api/search", {"dateStart": "lastweek"}, 400, "dateStart", "lastweek", "3d"),
         ("/api/search", {"dateRange[end]": "soon"}, 400, "dateRange[end]", "soon", "3d"),
         ("/api/search", {"dateRange": '{"begin": 1}'}, 400, "dateRange", '{"begin": 1}', "start"),

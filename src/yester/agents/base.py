@@ -65,6 +65,7 @@ class Reading(msgspec.Struct):
     excluded: bool = False  # something was left out because of its folder
     problems: list[str] = []
     sessions: dict[str, Session] = {}  # those met so far, by key
+    noted: dict[str, Session] = {}  # as they were last written
 
     def load_state(self, kind: type[S]) -> S:
         """What the reader remembered; what another version has stored begins empty."""
@@ -97,8 +98,9 @@ class Reading(msgspec.Struct):
     def skip(self, reason: str) -> None:
         self.skipped[reason] += 1
 
-    def report_bad(self, line: int, reason: str) -> None:
-        """A record that cannot be read: counted; the first ones are named with file:line."""
+    def report_bad(self, line: int | str, reason: str) -> None:
+        """A record that cannot be read: counted; the first ones are named with file:line, or with
+        what else a record is known by."""
         self.skipped["unreadable"] += 1
         if len(self.problems) < _PROBLEMS_KEPT:
             self.problems.append(f"{self.path}:{line}: {reason}")

@@ -14,7 +14,7 @@ where it is found, it is folded with what it is like.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -22,7 +22,7 @@ from typing import Any
 
 from yester.fence import strip_fenced
 from yester.model import ECHO, EditedLines, Entry, Event, Injection, Item, ToolCall, replace
-from yester.redact import redact, redact_value, strip_private
+from yester.redact import may_hold_secrets, redact, redact_value, strip_private
 from yester.spans import Span, apply_edits
 from yester.store.contract import Store
 from yester.tables import load_table
@@ -51,19 +51,20 @@ _FEWEST = 24  # characters; fewer are said again by chance
 _MARK = re.compile(r"\A(?:[-*•>]\s+)+")
 
 
-def prepare_item(item: Item) -> Entry:
-    """Redact, then cut (never the other way round: half a secret has no shape), hash, expand."""
+def prepare_item(item: Item, cut: bool = True) -> Entry:
+    """Redact, then cut (never the other way round: half a secret has no shape), hash, expand.
+    Without `cut`, what was cut before stays as it is."""
     clean: dict[str, Any] = {}
     spans = item.call.spans if item.call else None
     whole = body = strip_fenced(item.body, spans)
     edited: Item | None = None
     if item.role == "tool":
-        whole = redact(_kept_ends(body, spans), spans)
+        whole = redact(_kept_ends(body, spans) if cut else body, spans)
         if item.call and spans and item.files_modified:
             call = replace(item.call.move_to(spans), cut=item.call.cut or len(body) > _HUGE)
             changes = tuple((redact(before), redact(after)) for before, after in item.changes)
             edited = replace(item, body=whole, call=call, changes=changes)
-        body = cut_output(whole, len(body), spans)
+        body = cut_output(whole, len(body), spans) if cut else whole
     else:
         body = whole = redact(body, spans)
     if body is not item.body:
@@ -75,16 +76,26 @@ def prepare_item(item: Item) -> Entry:
         call = _prepare_call(moved, cut=body is not whole)
         if call is not item.call:
             clean["call"] = call
-    for name in _SHORT_TEXTS:
-        value = getattr(item, name)
-        if value and (text := redact_value(value)) != value:
-            clean[name] = text
+    short = {name: value for name in _SHORT_TEXTS if (value := getattr(item, name))}
+    if may_hold_secrets("\n".join(_flatten_texts(short.values()))):
+        clean |= {
+            name: text for name, value in short.items() if (text := redact_value(value)) != value
+        }
     if clean:
         item = replace(item, **clean)
     edits: tuple[EditedLines, ...] = ()
     if edited is not None:  # of all of it, not of what is kept
         edits = edited_lines(replace(edited, files_modified=item.files_modified))
     return Entry(item, content_hash(item), expand_item(item), edits=edits)
+
+
+def _flatten_texts(values: Iterable[str | Sequence[str] | Mapping[str, str]]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        else:
+            yield from value
+            yield from value.values() if isinstance(value, Mapping) else ()
 
 
 def _prepare_call(call: ToolCall, cut: bool) -> ToolCall:

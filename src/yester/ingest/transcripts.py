@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from yester.agents.base import Options, Reading, load_reader
+from yester.agents.base import Options, Reader, Reading, load_reader
 from yester.agents.descriptors import Agent
 from yester.capture.rules import Rules
 from yester.errors import YesterError
@@ -87,6 +87,7 @@ class Ingest:
     rules: Rules = field(default_factory=Rules)
     before_storing: Callable[[], None] = lambda: None  # it may then have to wait for other writers
     clock: Callable[[], float] = time.monotonic
+    find_reader: Callable[[str], Reader] = load_reader
     report: Report = field(default_factory=Report)
     _unnamed: set[str] = field(default_factory=set)  # sessions whose first prompt may not be kept
     _shown: dict[tuple[str, str], list[Shown]] = field(default_factory=dict)
@@ -186,7 +187,7 @@ class Ingest:
         found = path.stat()
         if not S_ISREG(found.st_mode):
             raise OSError(EINVAL, "not a regular file")
-        reader = load_reader(agent.name)
+        reader = self.find_reader(agent.name)
         size, mtime_ns = reader.stamp_transcript(path)
         known = next(iter(self.store.entries(Source, {"path": str(path)})), None)
         left_out = known.state.get(_EXCLUDED) if known else None
@@ -252,6 +253,9 @@ class Ingest:
         for session in reading.sessions.values():
             if session.project == EXCLUDED.key or session.key in self._muted:
                 continue
+            if reading.noted.get(session.key) == session:
+                continue  # a database may hold thousands
+            reading.noted[session.key] = session
             title = "" if session.key in silent else redact(session.title)
             clean = replace(session, title=title, branch=redact(session.branch))
             self._pending.sessions[session.key, session.agent] = clean

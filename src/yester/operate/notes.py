@@ -89,7 +89,7 @@ def import_notes(
         except OSError as error:
             report.problems.append(f"{path}: {error.strerror or error}")
             continue
-        before, folder = find_notes(store, known), about or _find_folder(file, store)
+        before, folder = find_notes(store, known), about or find_folder(file, store)
         project = projects.by_folder(folder) if folder else _guess_project(file, before)
         written = state.st_mtime_ns // 1_000_000
         if project == EXCLUDED or rules.is_off(folder or project.root, "", written):
@@ -157,7 +157,7 @@ def _guess_project(path: Path, before: Sequence[Item]) -> Project:
 # --- which folder ------------------------------------------------------------------------------
 
 
-def _find_folder(path: Path, store: Store) -> str:
+def find_folder(path: Path, store: Store) -> str:
     """The folder that a file's notes are about: by its slug where Claude Code keeps it, else the
     one it stands in, or in whose `.claude`; "" where nobody knows."""
     place, folder = path.parent.parent, path.absolute().parent

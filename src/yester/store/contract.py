@@ -79,10 +79,10 @@ class Items(Protocol):
     def history(
         self, session: int, brief: Collection[str], chars: int, after: tuple[int, int], limit: int
     ) -> list[tuple[Item, int]]:
-        """The next items of a session by (time, id), without what came of it (distilled items and
-        memories), each with the length of its text; of thinking and of these tools only so many
-        characters of it, of other tools that wrote much the beginning and the end; the places of
-        a call (`Item.call`) are those in what is given."""
+        """The next items of a session by (time, id), without what came of it (distilled items,
+        memories, what another program has noted of it), each with the length of its text; of
+        thinking and of these tools only so many characters of it, of other tools that wrote much
+        the beginning and the end; the places of a call (`Item.call`) are those in what is given."""
 
     def evidence(
         self, items: Sequence[int], into: bool = False

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # page. Generated from all this: help.txt, which answers `yester --help` without any of it.
 COMMANDS: Mapping[str, str] = load_table("commands")["modules"]
 MEMORY_COMMANDS: Mapping[str, str] = load_table("commands")["modules_of_memory"]
+IMPORT_COMMANDS: Mapping[str, str] = load_table("commands")["modules_of_import"]
 
 
 class App:
@@ -281,7 +282,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self.modules:
             return None
         module = importlib.import_module(f"yester.faces.cli.{self.modules[cmd_name]}")
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
 
@@ -296,6 +297,26 @@ def memory_command() -> None:
     A memory is named by its number, 12 or #12, or by its name, which `yester memory show` tells
     (use-utc-in-orders). Every change can be undone and says in the history who, when and why.
     """
+
+
+class _ImportGroup(LazyGroup):
+    modules = IMPORT_COMMANDS
+
+
+@click.group("import", cls=_ImportGroup, invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON what there is; ask nothing.")
+@click.pass_context
+def import_command(context: click.Context, as_json: bool) -> None:
+    """Import what other programs and people have written down.
+
+    Without a command: looks where other memories keep theirs, shows what there is, and asks for
+    each whether to import it. Importing the same again changes nothing; what has changed since is
+    brought up to date. Nothing is ever written where it comes from.
+    """
+    if context.invoked_subcommand is None:
+        from yester.faces.cli.imports import offer_imports
+
+        offer_imports(context.obj, as_json)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

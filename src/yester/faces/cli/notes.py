@@ -35,15 +35,7 @@ _DONE: Mapping[str, str] = {
 }  # fmt: skip
 
 
-@click.group("import")
-def import_command() -> None:
-    """Import what other programs and people have written down.
-
-    Importing the same again changes nothing; what has changed since is brought up to date.
-    """
-
-
-@command("import notes", group=import_command)
+@command("import notes")
 def notes_command(app: App, paths: tuple[Path, ...]) -> Output:
     """Import the notes in Markdown files: MEMORY.md, CLAUDE.md and the like.
 
@@ -91,7 +83,7 @@ def summarise_notes(report: ImportReport) -> str:
     return f"{said} in {count_noun(report.files, 'file')}" if said and report.files else said
 
 
-@command("import claude-memory", group=import_command)
+@command("import claude-memory")
 def claude_memory_command(app: App, folder: Path | None, project: str | None) -> Output:
     """Import the memories of a `.claude/memory` folder; nothing is written there.
 

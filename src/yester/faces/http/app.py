@@ -30,7 +30,15 @@ from yester.faces.http.guard import Failed, Guard, Slowdown, read_method
 from yester.faces.http.login import BEARER_SECONDS, PROGRAM, USER, Keys, is_another_user, take_code
 from yester.faces.http.request import Refusal, read_body, read_query
 from yester.faces.http.stream import Stream, is_cursor
-from yester.faces.http.table import ENDPOINTS, EVENTS, Bearer, Endpoint, Health, Login
+from yester.faces.http.table import (
+    ELSEWHERE,
+    ENDPOINTS,
+    EVENTS,
+    Bearer,
+    Endpoint,
+    Health,
+    Login,
+)
 from yester.memory import Memory
 
 T = TypeVar("T")
@@ -229,7 +237,7 @@ class App:
         if file is None:
             raise Refusal(
                 404, "there is nothing at this path", parameter="path", value=scope["path"],
-                fix="GET /api/search/help says what there is",
+                fix=ELSEWHERE.get(scope["path"], "GET /api/search/help says what there is"),
             )  # fmt: skip
         if read_method(scope) != "GET":
             raise Refusal(405, "a file can only be read", fix="use GET", headers={"allow": "GET"})

@@ -35,7 +35,14 @@ _MOST = 100  # parameters
 
 
 def read_query(kind: type[R], query: bytes, path: Mapping[str, str]) -> R:
-    return make_request(kind, {**_read_pairs(kind, query), **path}, {})
+    pairs = _read_pairs(kind, query)
+    if pairs.get("format") == "json":  # of claude-mem's own export, which needs another answer
+        raise UsageError(
+            "format json, everything at once in claude-mem's form, is not given here",
+            "use index or full, or on the command line: yester export jsonl FILE",
+            parameter="format", value="json",
+        )  # fmt: skip
+    return make_request(kind, {**pairs, **path}, {})
 
 
 def read_body(kind: type[R], body: bytes, path: Mapping[str, str]) -> R:

@@ -303,3 +303,15 @@ _DOOR = _group(
 )  # fmt: skip
 
 ENDPOINTS: Sequence[Endpoint] = (*_SEARCH, *_READ, *_CONTEXT, *_ABOUT, *_FORGETTING, *_DOOR)
+
+# What claude-mem's scripts ask for, and what to use here instead.
+ELSEWHERE: Mapping[str, str] = {
+    "/api/import": "on the command line: yester import claude-mem FILE",
+    "/api/sdk-sessions/batch": "use GET /api/sessions; all there is: yester export jsonl FILE",
+    "/api/observations": "use GET /api/items?kinds=observation",
+    "/api/summaries": "use GET /api/items?kinds=summary",
+    "/api/prompts": "use GET /api/items?kinds=prompt",
+    "/api/health": "use GET /health",
+    "/api/readiness": "use GET /health",
+    "/api/version": "use GET /health",
+}

@@ -65,7 +65,8 @@ class ItemRows(PlaceRows, VectorRows, LineRows):
                 continue
             project = self._make_project(bare_project(item.project))
             session = self._session_id(item, project)
-            if session and source != DISTILLED and kind != "memory":  # what comes of a session
+            # What comes of a session, or was noted of it by another program, changes nothing of it.
+            if session and source != DISTILLED and kind != "memory" and item.origin != "import":
                 touched[session] = min(item.epoch, touched.get(session, item.epoch))
             if old is None:
                 id_ = first_id + added
@@ -229,6 +230,7 @@ class ItemRows(PlaceRows, VectorRows, LineRows):
     ) -> list[tuple[Item, int]]:
         found = self._read_items(
             " WHERE i.session = ? AND i.session <> 0 AND i.source <> ? AND i.kind <> 'memory'"
+            " AND i.origin <> 'import'"
             " AND i.status IN ('active', ?) AND (i.epoch, i.id) > (?, ?)"
             " ORDER BY i.epoch, i.id LIMIT ?", session, DISTILLED, ECHO, *after, limit,
         )  # fmt: skip

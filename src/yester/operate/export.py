@@ -1,0 +1,461 @@
+"""Everything that is remembered as JSON lines, and back: nothing but the index and the vectors,
+which are made anew, and what would undo the joining of projects, is left out.
+
+    {"yester": {"format": 1, …}}          first
+    {"item": {"id": 12, "ref": …, …}}     a record a line; ids are those of the store it is from
+    {"end": {"records": 1234}}            last: what lacks it was cut off
+
+A line names what stands in lines before it. Read back, records get new ids, and what named the old
+ones names the new. What is known already stays as it is, so a run that was killed is simply run
+again, and two exports of one store are one.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from itertools import count, islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct, structs
+
+from yester import __version__, model
+from yester.agents.base import Options
+from yester.agents.sources import BadLine, read_records
+from yester.errors import SourceError, StoreChanged, UsageError
+from yester.ingest.prepare import prepare_item
+from yester.ingest.transcripts import Ingest, rebuild_if_stale
+from yester.memories.memory import TRUST
+from yester.model import ANYTHING, DISTILLED, Change, Filters, Item, Memo, Paging, replace
+from yester.project import Projects
+from yester.redact import redact, redact_value
+from yester.store.contract import Row, Store
+
+R = TypeVar("R")
+FORMAT = 1
+_PAGE = 1_000
+_NEVER = object()  # what no value is
+_MANY = 1_000_000_000
+_BATCH = 500  # rows in one transaction
+# Rows of the ledger, in an order in which each names only what came before it, and what tells
+# whether a row is known already.
+_LEDGER: Mapping[type[Row], tuple[str, ...]] = {
+    model.Source: ("path",), model.Muted: ("session",), model.Turn: ("session", "key"),
+    model.Event: ("id",), model.Injection: ("item", "session", "epoch", "event"),
+    model.Feedback: ("item", "what", "session"), model.Spend: ("epoch", "model", "purpose"),
+    model.Refinement: ("session", "turn"), model.Archived: ("session",),
+    model.OwedStart: ("session",), model.Skipped: ("agent", "reason"),
+    model.Answered: ("day", "ms"),
+}  # fmt: skip
+_KINDS = {kind.__name__.lower(): kind for kind in _LEDGER}
+_ITEMS = ("item", "prompt", "closing")  # fields that name an item by its id
+_OWN_ERRORS = (msgspec.MsgspecError, UsageError, StoreChanged)
+_DROPPED = ("source", "ref", "slug", "type", "project", "epoch", "why")
+
+
+# --- out -----------------------------------------------------------------------------------------
+
+
+def export_lines(store: Store, now: int) -> Iterator[bytes]:
+    """The store as lines, a few at a time; others may write meanwhile."""
+    yield _encode_line("yester", {"format": FORMAT, "version": __version__, "exported": now})
+    number = 0
+    for number, (name, record) in enumerate(_list_records(store), 1):  # noqa: B007
+        yield _encode_line(name, record)
+    yield _encode_line("end", {"records": number})
+
+
+def _encode_line(name: str, record: Mapping[str, Any]) -> bytes:
+    return msgspec.json.encode({name: record}) + b"\n"
+
+
+def _list_records(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
+    for project in store.projects():
+        yield "project", _told_fields(project)
+    since = {one.session.id: one.since for one in _list_waiting(store)}
+    for one in _all_rows(partial(store.sessions, ANYTHING)):
+        told = _told_fields(replace(one, prompts=0, items=0))
+        yield "session", told | ({"waits": since[one.id]} if one.id in since else {})
+    yield from _list_items(store)
+    for change in _all_rows(partial(store.entries, Change, {})):
+        yield "change", _told_fields(change)
+    made = (item.id for item in walk_items(store, Filters(source=DISTILLED), ()))
+    while ids := list(islice(made, _PAGE)):
+        for id_, pairs in store.evidence(ids).items():
+            yield "evidence", {"item": id_, "of": pairs}
+    for *gone, _ in store.totals("memory_gone", by=_DROPPED):
+        yield "dropped", dict(zip(_DROPPED, gone, strict=True))
+    for kind in _LEDGER:
+        for row in _all_rows(partial(store.entries, kind, {})):
+            yield kind.__name__.lower(), _told_fields(row)
+
+
+def _list_items(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What is recallable; of structured memories also what an item has no place for."""
+    memos = [memo for memo in store.memos(page=Paging(statuses=())) if memo.version]
+    structured = {memo.item.id for memo in memos}
+    for item in walk_items(store, ANYTHING, ()):
+        if item.id not in structured:
+            yield "item", _told_fields(item)
+    files = store.memo_files([*structured])
+    for memo in sorted(memos, key=lambda one: one.item.id):
+        told = _told_fields(memo) | {"item": _told_fields(memo.item)}
+        if file := files.get(memo.item.id):
+            raw = b64encode(file.raw).decode()
+            told["file"] = {"raw": raw, "hash": file.hash, "version": file.version}
+        yield "memory", told
+
+
+def _list_waiting(store: Store) -> list[model.Waiting]:
+    return store.queued_sessions(model.Queue("distil", quiet_since=_MANY * _MANY, limit=_MANY))
+
+
+def _told_fields(record: Struct) -> dict[str, Any]:
+    """What of a record is not as it is by default."""
+    plain: dict[str, Any] = msgspec.to_builtins(record)
+    usual = _usual_values(type(record))
+    return {name: value for name, value in plain.items() if value != usual.get(name, _NEVER)}
+
+
+@cache
+def _usual_values(kind: type[Struct]) -> dict[str, Any]:
+    fields = ((one.name, one.default, one.default_factory) for one in structs.fields(kind))
+    given = ((name, usual if callable(make) is False else make()) for name, usual, make in fields)
+    found = {name: usual for name, usual in given if usual is not msgspec.NODEFAULT}
+    return {name: list(one) if isinstance(one, tuple) else one for name, one in found.items()}
+
+
+def _all_rows(select: Callable[[Paging], list[R]]) -> Iterator[R]:
+    """Oldest first: what is added meanwhile comes at the end."""
+    for start in count(0, _PAGE):
+        page = select(Paging(_PAGE, start, oldest_first=True))
+        yield from page
+        if len(page) < _PAGE:
+            return
+
+
+def walk_items(
+    store: Store, filters: Filters, statuses: tuple[str, ...] = ("active",)
+) -> Iterator[Item]:
+    """Items that pass the filters by time, whatever their number: a page at a time is held."""
+    behind: tuple[int, ...] = ()
+    while True:
+        page = store.select(filters, Paging(_PAGE, 0, True, behind, statuses))
+        yield from page
+        if len(page) < _PAGE:
+            return
+        behind = (page[-1].epoch, page[-1].id)
+
+
+def write_export(path: Path, lines: Iterable[bytes]) -> None:
+    """The whole of it or nothing, under its name; closed to others. What a killed run has left is
+    written over by the next."""
+    part = path.with_name(f".{path.name}.part")
+    part.unlink(missing_ok=True)
+    part.touch(mode=0o600)
+    with part.open("wb") as file:
+        file.writelines(lines)
+    part.replace(path)
+
+
+# --- and back ------------------------------------------------------------------------------------
+
+
+class ExportReport(Struct):
+    """What came of an import: of each kind of record, how many there were and how many were new."""
+
+    records: dict[str, int] = {}
+    added: dict[str, int] = {}
+    problems: list[str] = []
+
+
+def count_records(path: Path) -> dict[str, int]:
+    """How many records of each kind an export has."""
+    kinds: Counter[str] = Counter()
+    for *_, record in read_records(path, 0, 0):
+        kinds.update([] if isinstance(record, BadLine) else record.keys())
+    if not kinds.pop("yester", 0):
+        raise SourceError(f"{path}: is not an export of yester's")
+    return {name: number for name, number in kinds.items() if name != "end"}
+
+
+class ExportReader:
+    """One pass over one export. With `mine` it comes back as it was. Else nothing of it counts as
+    the user's word, rules are proposed, and what would steer yester (transcripts read, sessions
+    muted, memories let go) is left out."""
+
+    def __init__(self, store: Store, path: Path, mine: bool) -> None:
+        self.store, self.path, self.mine = store, path, mine
+        self.report = ExportReport()
+        self._ingest = Ingest(store, Projects({}), Options())
+        self._placed: list[tuple[int, Item]] = []  # old id, what it is now; not yet looked up
+        self._items: dict[int, int] = {}  # old id → new
+        self._sessions: dict[int, int] = {}
+        self._turns: dict[int, int] = {}
+        self._acts: dict[int, int] = {}
+        self._memories: dict[int, Memo] = {}  # by old id
+        self._files: dict[int, Mapping[str, Any]] = {}
+        self._histories: dict[int, list[Change]] = {}  # what the store had, by old id
+        self._passed: dict[int, int] = {}  # changes met, by old id
+        self._left: set[int] = set()  # memories that stay as they are here, by old id
+        self._settled: set[int] = set()  # sessions that are new here and do not wait
+        self._rows: list[tuple[int, str, dict[str, Any]]] = []
+        left_out = () if mine else ("dropped", *_KINDS)
+        self._readers: Mapping[str, Callable[[dict[str, Any], str], bool]] = {
+            "project": self._read_project, "session": self._read_session, "item": self._read_item,
+            "memory": self._read_memory, "change": self._read_change,
+            "evidence": self._read_evidence, "dropped": self._read_dropped,
+            **dict.fromkeys(_KINDS, self._read_entry),
+            **dict.fromkeys(left_out, lambda _value, _name: False),
+        }  # fmt: skip
+
+    def read_slices(self) -> Iterator[int]:
+        """Read it; yields how many bytes each step has dealt with."""
+        rebuild_if_stale(self.store)
+        before, line, ended, name = 0, 0, False, ""
+        for _, end, line, record in read_records(self.path, 0, 0):
+            yield end - before
+            before = end
+            if isinstance(record, BadLine) or len(record) != 1:
+                self._complain(line, getattr(record, "reason", "not one record"))
+                continue
+            last, (name, value) = name, next(iter(record.items()))
+            if line == 1:
+                self._check_head(name, value)
+            elif name == "end":
+                ended = True
+            else:
+                if name != last or len(self._rows) >= _BATCH:
+                    self._write_rows()
+                self._rows.append((line, name, value))
+                self.report.records[name] = self.report.records.get(name, 0) + 1
+        self._write_rows()
+        self._settle_sessions()
+        if not ended:
+            self._complain(line, "ends here, but was longer: it was cut off")
+
+    def _check_head(self, name: str, value: Any) -> None:
+        if name != "yester" or not isinstance(value, dict):
+            raise SourceError(f"{self.path}: is not an export of yester's")
+        if value.get("format") != FORMAT:
+            raise SourceError(
+                f"{self.path}: has the format {value.get('format')}, and this yester knows "
+                f"{FORMAT}; update yester"
+            )
+
+    def _complain(self, line: int, reason: str) -> None:
+        self.report.problems.append(f"{self.path}:{line}: {reason}")
+
+    def _write_rows(self) -> None:
+        """What has been collected, all of one kind, in one transaction; items in batches."""
+        rows, self._rows = self._rows, []
+        if not rows:
+            return
+        name = rows[0][1]
+        locks: Mapping[str, Any] = {
+            "project": "places", "session": "places", "change": "memories", "dropped": "memories",
+            "evidence": "items",
+        }  # fmt: skip
+        if name in ("item", "memory"):
+            self._read_each(rows)
+            self._place_items()
+            return
+        with self.store.transaction(locks.get(name, "ledger")):
+            self._read_each(rows)
+
+    def _read_each(self, rows: Sequence[tuple[int, str, dict[str, Any]]]) -> None:
+        for line, name, value in rows:
+            try:
+                new = self._readers[name](value, name)
+                self.report.added[name] = self.report.added.get(name, 0) + new
+            except (LookupError, TypeError, ValueError, *_OWN_ERRORS) as error:
+                self._complain(line, f"not understood ({error})")
+
+    # --- a record of each kind -------------------------------------------------------------------
+
+    def _read_project(self, value: dict[str, Any], _: str) -> bool:
+        project = msgspec.convert(value, model.Project)
+        new = all(one.key != project.key for one in self.store.projects())
+        self.store.put_project(project)
+        return new
+
+    def _read_session(self, value: dict[str, Any], _: str) -> bool:
+        waits = value.pop("waits", None)
+        told = msgspec.convert(value, model.Session)
+        same = Filters((told.project,), session=told.key, agent=told.agent)
+        known = [one.id for one in self.store.sessions(same) if one.key == told.key]
+        new = not known
+        if new or self.mine:
+            clean = replace(told, title=redact(told.title), branch=redact(told.branch), id=0)
+            known = [self.store.put_session(clean)]
+        self._sessions[told.id] = known[0]
+        if new and waits is None:
+            self._settled.add(self._sessions[told.id])
+        return new
+
+    def _read_item(self, value: dict[str, Any], _: str) -> bool:
+        item = msgspec.convert(value, Item)
+        if known := self._find_item(item):
+            self._items[item.id] = known
+            return False
+        if item.supersedes and item.supersedes not in self._items:
+            self._place_items()  # it may be among those that wait
+        item = self._own_item(item)
+        entry = prepare_item(replace(item, id=0), cut=False)
+        self._ingest.add_entry(entry)
+        self._placed.append((item.id, entry.item))
+        return False  # counted when they are written
+
+    def _own_item(self, item: Item) -> Item:
+        """An item as it may be taken over. What is somebody else's is an import, however it came to
+        them; only a rule says that it was typed, since it is proposed as one."""
+        item = replace(item, supersedes=self._items.get(item.supersedes, 0))
+        if self.mine:
+            return item
+        if item.type == "rule" and item.kind == "memory":
+            status = "proposed" if item.status == "active" else item.status
+            return replace(item, origin="user", status=status)
+        return replace(item, origin="import", trust=TRUST["import"])
+
+    def _place_items(self) -> None:
+        """Write the items that wait, and learn their new ids."""
+        if self._placed:
+            put = self._ingest.flush()
+            self.report.added["item"] = self.report.added.get("item", 0) + put.added
+        for old, item in self._placed:
+            self._items[old] = self._find_item(item)
+        self._placed = []
+
+    def _find_item(self, item: Item) -> int:
+        found = self.store.find_by_ref(item.ref)
+        own = (one.id for one in found if (one.source, one.kind) == (item.source, item.kind))
+        return next(own, 0)
+
+    def _read_memory(self, value: dict[str, Any], _: str) -> bool:
+        """Kept until its history comes, which writes it."""
+        file = value.pop("file", None)
+        memo = msgspec.convert(value, Memo)
+        old = memo.item.id
+        self._memories[old] = replace(memo, content=redact_value(memo.content))
+        self._files[old] = file or {}
+        self._items[old] = self._find_item(memo.item)
+        id_, refused = self._items[old], self.store.was_dropped(memo.item.source, memo.item.ref)
+        self._histories[old] = self.store.entries(Change, {"item": id_})[::-1] if id_ else []
+        if refused or (id_ and not self._histories[old]):  # let go here; a plain item here
+            self._left.add(old)
+        return False
+
+    def _read_change(self, value: dict[str, Any], _: str) -> bool:
+        """The next line of a memory's history: known already, or written with the memory as it is
+        in the end, so that a run which is killed leaves one that can be gone on with."""
+        change = msgspec.convert(value, Change)
+        old, told = change.item, self._memories[change.item]
+        known, at = self._histories[old], self._passed.get(old, 0)
+        self._passed[old] = at + 1
+        if old in self._left:
+            return False
+        if at >= len(known):
+            return self._write_memory(old, told, change, at)
+        here = known[at]
+        self._acts[change.act] = here.act
+        if (here.epoch, here.who, here.what) != (change.epoch, change.who, change.what):
+            self._left.add(old)
+            raise UsageError(f"{told.slug} has another history here and stays as it is")
+        return False
+
+    def _write_memory(self, old: int, told: Memo, change: Change, at: int) -> bool:
+        id_, store = self._items[old], self.store
+        item = self._own_item(told.item)
+        slug = store.memos(ids=[id_])[0].slug if id_ else store.free_slug(item.project, told.slug)
+        entry = prepare_item(replace(item, id=id_))
+        memo = replace(told, item=entry.item, slug=slug, version=at)
+        before, after = (self._own_values(part) for part in (change.before, change.after))
+        act = self._acts.get(change.act, 0)
+        line = replace(change, item=id_, before=before, after=after or {}, act=act, id=0)
+        self._items[old] = store.put_memo(entry, memo, line)
+        (written,) = store.entries(Change, {"item": self._items[old]}, Paging(1))
+        self._acts[change.act] = written.act
+        file = self._files[old]
+        if file.get("version") == at + 1:
+            raw = redact(b64decode(file["raw"]).decode("utf-8", "surrogateescape"))
+            clean = raw.encode("utf-8", "surrogateescape")
+            store.put_memo_file(self._items[old], clean, file["hash"])
+        return True
+
+    def _own_values(self, values: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """What a line of the history says, of the memories as they are called here."""
+        if values is None:
+            return None
+        own: dict[str, Any] = redact_value(values)
+        if own.get("supersedes"):
+            own["supersedes"] = self._items.get(own["supersedes"], 0)
+        return own
+
+    def _read_evidence(self, value: dict[str, Any], _: str) -> bool:
+        known = ((fact, self._items.get(source, 0)) for fact, source in value["of"])
+        pairs = tuple((fact, source) for fact, source in known if source)
+        id_ = self._items[value["item"]]
+        items = [] if self.store.evidence([id_]) else self.store.get([id_])
+        self.store.put([replace(prepare_item(one, cut=False), evidence=pairs) for one in items])
+        return False
+
+    def _read_dropped(self, value: dict[str, Any], _: str) -> bool:
+        """What was let go stays so: it is made, and let go again."""
+        if self.store.was_dropped(value["source"], value["ref"]):
+            return False
+        item = Item(value["ref"], "memory", value["project"], source=value["source"])
+        item = replace(item, type=value["type"], epoch=value["epoch"])
+        if self._find_item(item):
+            return False  # it has come back since, by the user's hand
+        memo = Memo(item, value["slug"])
+        change = Change(0, value["epoch"], "import", "create")
+        id_ = self.store.put_memo(prepare_item(item), memo, change)
+        self.store.remove([id_], (value["epoch"], value["why"]))
+        return True
+
+    def _read_entry(self, value: dict[str, Any], name: str) -> bool:
+        """A row of the ledger; one that is known already stays as it is."""
+        kind = _KINDS[name]
+        row: Any = msgspec.convert(value, kind)
+        old = getattr(row, "id", 0)
+        told: dict[str, Any] = {
+            name: self._items.get(id_, 0) for name in _ITEMS if (id_ := _id_in(row, name))
+        }
+        if number := _id_in(row, "session"):
+            told["session"] = self._sessions.get(number, 0)
+        if number := _id_in(row, "turn"):
+            told["turn"] = self._turns.get(number, 0)
+        if isinstance(row, model.Source):
+            told["state"] = redact_value(row.state)
+        row = replace(row, **told)
+        known = self.store.entries(
+            kind, {name: getattr(row, name) for name in _LEDGER[kind]}, Paging(1)
+        )
+        if not known:
+            if not isinstance(row, model.Event) and hasattr(row, "id"):
+                row = replace(row, id=0)
+            (new,) = self.store.append([row])
+        else:
+            new = getattr(known[0], "id", 0)
+        if isinstance(row, model.Turn):
+            self._turns[old] = new
+        return not known
+
+    def _settle_sessions(self) -> None:
+        """What had been distilled there need not be distilled again here."""
+        if not self._settled:
+            return
+        with self.store.transaction("work"):
+            for one in _list_waiting(self.store):
+                if one.session.id in self._settled:
+                    self.store.settle_session(one)
+
+
+def _id_in(row: Any, name: str) -> int:
+    """The id that a field holds; 0 where it has none, or a name in its place."""
+    value = getattr(row, name, 0)
+    return value if isinstance(value, int) else 0

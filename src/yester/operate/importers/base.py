@@ -1,0 +1,320 @@
+"""What all importers share: where memories of other programs are, and the way into the store.
+
+An importer reads one file and yields items, as the reader of an agent's transcripts does, and what
+it yields goes the same way (`ingest.transcripts.Ingest`): without secrets, in batches, nothing
+twice, and nothing of what the user keeps out. The file is never written. What is imported has the
+origin "import": it is no user's word, so no rule comes of it, and it is not distilled again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from yester.agents.base import Options, Reader, Reading
+from yester.agents.databases import Database, DatabaseProblem
+from yester.agents.descriptors import Agent
+from yester.agents.values import decode_json, dict_at, load_object, parse_time, relative_path
+from yester.capture.rules import Rules
+from yester.ingest.transcripts import Ingest, rebuild_if_stale
+from yester.memories.memory import TRUST
+from yester.model import Archived, Filters, Item, Paging, Project, Session, replace
+from yester.project import EXCLUDED, Projects, named_project
+from yester.store.contract import Store
+from yester.tables import load_table
+
+ORIGIN = "import"
+_PAGE = 500  # rows asked for at a time: the program's writes must not wait
+_SECONDS = 100_000_000_000  # a time that is smaller is none in milliseconds
+_ABOUT = 4_000  # records; of a file without a known number of them progress is told by place
+
+
+class Importer(msgspec.Struct, frozen=True):
+    """A row of the table, and what its module knows of such files."""
+
+    name: str
+    label: str
+    module: str
+    places: tuple[str, ...]
+
+    @property
+    def reader(self) -> MemoryReader:
+        found: MemoryReader = import_module(f"yester.operate.importers.{self.module}").READER
+        return found
+
+
+class MemoryReader(NamedTuple):
+    """What an importer's module knows; kept there as `READER`."""
+
+    is_own_file: Callable[[Path], bool]
+    read_items: Callable[[Reading, Places], Iterator[Item]]
+    # further files, as the program's own settings name them; given the user's home
+    list_more: Callable[[Path], Iterable[Path]] = lambda _home: ()
+
+
+def load_importers() -> dict[str, Importer]:
+    rows = load_table("importers")
+    return {name: msgspec.convert(row | {"name": name}, Importer) for name, row in rows.items()}
+
+
+# --- where something is --------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    """Files of one program in one place."""
+
+    importer: Importer
+    where: Path
+    files: tuple[Path, ...]
+
+
+def find_memories(home: Path, importers: Iterable[Importer]) -> list[Found]:
+    """What there is to import, in the places where these programs keep it."""
+    found = []
+    for importer in importers:
+        reader, places = importer.reader, dict[Path, list[Path]]()
+        for pattern in importer.places:
+            fixed, star, rest = pattern.removeprefix("~/").partition("*")
+            above = home / fixed
+            places[above] = sorted(above.glob(f"*{rest}")) if star else [above]
+        for file in reader.list_more(home):
+            places.setdefault(file.parent, []).append(file)
+        for where, files in places.items():
+            own = tuple(file for file in files if file.is_file() and reader.is_own_file(file))
+            if own:
+                found.append(Found(importer, own[0] if len(own) == 1 else where, own))
+    return found
+
+
+def name_files(importer: Importer, paths: Iterable[Path]) -> Iterator[Path]:
+    """The files that a user has named, those of a folder among them."""
+    for path in paths:
+        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+        own = (file for file in inside if file.is_file() and importer.reader.is_own_file(file))
+        yield from (file.absolute() for file in own)
+
+
+# --- which project -------------------------------------------------------------------------------
+
+
+class Places:
+    """Where records of another program belong: with the session they name, where that is known;
+    in their folder's project; in the one project of their name, be it known to the store or as a
+    folder in which the user has worked; else in one called so."""
+
+    def __init__(
+        self,
+        source: str,
+        store: Store,
+        projects: Projects,
+        rules: Rules,
+        project: Project | None = None,
+        folders: Sequence[str] = (),
+    ) -> None:
+        self.source = source  # what the items say they are from
+        self._folders = folders  # in which the user has worked, as a client knows them
+        self.store, self.projects, self.rules = store, projects, rules
+        self._chosen = project  # by the user, for what names no session that is known
+        self._known: dict[tuple[str, str, str], Project] = {}
+        self._read: dict[str, bool] = {}
+
+    @cached_property
+    def _stored(self) -> Mapping[str, Project]:
+        return {name: one for one in self.store.projects() for name in (one.key, one.name)}
+
+    @cached_property
+    def archived(self) -> frozenset[str]:
+        """The sessions that yester itself has archived, as an archive calls them."""
+        from yester.llm.archive import short_key  # with much that other importers do not need
+
+        numbers = (one.session for one in self.store.entries(Archived))
+        found = (self.store.sessions(Filters(session_id=number)) for number in numbers)
+        return frozenset(short_key(one.key) for sessions in found for one in sessions)
+
+    def find_project(self, place: str, session: str = "", agent: str = "") -> Project:
+        """The project of a name or folder; that of the session counts first."""
+        asked = (place, session, agent)
+        if asked not in self._known:
+            self._known[asked] = self._look_up(*asked)
+        return self._known[asked]
+
+    def _look_up(self, place: str, session: str, agent: str) -> Project:
+        known = self.store.session(session, agent) if session else None
+        if known is not None:
+            found = self._stored.get(known.project) or self.projects.by_key(known.project)
+        elif self._chosen is not None:
+            found = self._chosen
+        elif place.startswith(("/", "~")):
+            return self.projects.by_folder(place)
+        else:
+            found = self._named_project(place.strip() or "unknown")
+        return EXCLUDED if self.rules.excludes(found.root, found) else found
+
+    def _named_project(self, name: str) -> Project:
+        for one in dict.fromkeys((name, name.split("/")[0])):  # PROJECT/WORK-TREE
+            inside = [folder for folder in self._folders if Path(folder).name == one]
+            by_key = {found.key: found for found in map(self.projects.by_folder, inside)}
+            by_name = self._stored.get(one)
+            if by_name and not by_name.key.startswith("name:"):
+                return by_name
+            if len(by_key) == 1:
+                return by_key.popitem()[1]
+            if by_name:
+                return by_name
+        return named_project(name)
+
+    def has_transcript(self, session: str, agent: str) -> bool:
+        """Has the store what was said in this session, from the agent itself?"""
+        if session not in self._read:
+            said = Filters(session=session, source=agent)
+            self._read[session] = bool(session and self.store.select(said, Paging(1)))
+        return self._read[session]
+
+
+def list_worked_folders(home: Path) -> list[str]:
+    """The folders in which the user has worked with Claude Code, as its own settings list them."""
+    folders = dict_at(load_object(home / ".claude.json") or {}, "projects")
+    return [folder for folder in folders if folder.startswith("/") and Path(folder).is_dir()]
+
+
+# --- items ---------------------------------------------------------------------------------------
+
+
+def make_import(
+    reading: Reading, places: Places, ref: str, kind: str, place: str, **more: Any
+) -> Item:
+    """An item of another program's memory, in its project, with its session registered."""
+    session, agent = more.get("session", ""), more.get("agent", "")
+    project = places.find_project(place, session, agent)
+    for name in ("files_read", "files_modified"):
+        if more.get(name):
+            more[name] = tuple(relative_path(path, project.root) for path in more[name])
+    item = Item(
+        ref, kind, project.key, source=places.source, origin=ORIGIN, trust=TRUST[ORIGIN], **more
+    )
+    if session:
+        met = reading.sessions.get(session) or Session(session, agent, project.key)
+        reading.sessions[session] = replace(
+            met,
+            started=min(met.started or item.epoch, item.epoch or met.started),
+            ended=max(met.ended, item.epoch),
+        )
+    reading.messages += 1
+    return item
+
+
+def read_rows(
+    reading: Reading, database: Database, table: str, columns: tuple[str, ...]
+) -> Iterator[dict[str, Any]]:
+    """The rows of a table by id, page by page; None for a column this version does not have. What
+    cannot be read is reported and costs no more than its page."""
+    if not database.table_columns(table):
+        return
+    last, size = -1, reading.path.stat().st_size
+    while True:
+        try:
+            rows = database.select_records(
+                table, ("rowid", *columns), f"WHERE rowid > {last} ORDER BY rowid LIMIT {_PAGE}"
+            )
+        except DatabaseProblem as problem:
+            reading.report_bad(f"{table}/{last + 1}", str(problem))
+            return
+        for row in rows:
+            last = row["rowid"]
+            yield row
+            # How far it is, for whoever waits; there is no place to go on from.
+            reading.offset = min(reading.offset + size // _ABOUT, size)
+        if len(rows) < _PAGE:
+            return
+
+
+_TEXTS = msgspec.json.Decoder(list[str])
+
+
+def read_texts(value: Any) -> tuple[str, ...]:
+    """A list of texts as a column holds it: as JSON, as one text, or not at all."""
+    if not value:
+        return ()
+    found: Any = value
+    if isinstance(value, str):
+        try:
+            found = _TEXTS.decode(value)
+        except msgspec.MsgspecError:
+            found = decode_json(value)
+            found = found if isinstance(found, list) else [value]
+    if not isinstance(found, list):
+        return ()
+    texts = [one.strip() for one in found if isinstance(one, str)]
+    return tuple(dict.fromkeys(filter(None, texts)))
+
+
+def read_time(*values: Any) -> int:
+    """The first of these that tells a time, in milliseconds: a number, or an ISO time."""
+    for value in values:
+        if isinstance(value, int | float) and value > 0:
+            return int(value * 1000 if value < _SECONDS else value)
+        if isinstance(value, str) and (found := parse_time(value)):
+            return found
+    return 0
+
+
+# --- into the store ------------------------------------------------------------------------------
+
+
+def open_import(store: Store, importer: Importer, places: Places) -> Ingest:
+    """The way in for an importer's files."""
+    rebuild_if_stale(store)
+    reader = Reader(
+        importer.reader.is_own_file,
+        lambda reading: importer.reader.read_items(reading, places),
+    )
+    return Ingest(store, places.projects, Options(), places.rules, find_reader=lambda _: reader)
+
+
+def import_files(ingest: Ingest, importer: Importer, files: Iterable[Path]) -> Iterator[int]:
+    """Read these files; yields how many bytes each step has dealt with. A file that has not changed
+    costs a stat."""
+    try:
+        for file in files:
+            yield from ingest.read_slices(Agent(importer.name), file)
+    finally:
+        ingest.flush()
+
+
+class Preview(msgspec.Struct, kw_only=True):
+    """What an import would do."""
+
+    records: int = 0
+    known: int = 0
+    oldest: int = 0
+    newest: int = 0
+    kinds: Counter[str] = msgspec.field(default_factory=Counter)
+    skipped: Counter[str] = msgspec.field(default_factory=Counter)
+    problems: list[str] = []
+
+
+def preview_files(importer: Importer, files: Iterable[Path], places: Places) -> Preview:
+    """What these files hold, and how much of it the store has. Nothing is written."""
+    preview = Preview()
+    for file in files:
+        reading = Reading(file, places.projects, Options())
+        for item in filter(reading.keeps, importer.reader.read_items(reading, places)):
+            if item.project == EXCLUDED.key:
+                reading.skip("excluded")
+                continue
+            same = (item.source, item.kind)
+            had = places.store.find_by_ref(item.ref)
+            preview.records += 1
+            preview.known += any((one.source, one.kind) == same for one in had)
+            preview.kinds[item.kind] += 1
+            preview.oldest = min(preview.oldest or item.epoch, item.epoch or preview.oldest)
+            preview.newest = max(preview.newest, item.epoch)
+        preview.skipped += reading.skipped
+        preview.problems += reading.problems
+    return preview
