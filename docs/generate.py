@@ -98,7 +98,8 @@ def settings() -> str:
     parts += [
         "## The section [tell]",
         "What an agent is told [at the moment of"
-        " action](../explanation.md#at-the-moment-of-action).\n`tell.endings` is `endings` below `[tell]`.",
+        " action](../explanation.md#at-the-moment-of-action).\n"
+        "`tell.endings` is `endings` below `[tell]`.",
         "| setting | default | variable | what it does |\n|---|---|---|---|\n" + _rows("tell"),
         "## The section [embed]",
         'For those whose embedder is a server of theirs (`embedder = "http"`). `embed.url` is `url`'
@@ -167,7 +168,8 @@ _EFFECTS = {
     "prompt": "event; the prompt; a turn begins; answered with what fits the prompt; starts the"
     " worker where it has ended, for the next one",
     "read": "event; answered with what is recorded about the file, once a session. Before a tool"
-    " that does something: kept and answered only where something is known about what it is about to do",
+    " that does something: kept and answered only where something is known about what it is about"
+    " to do",
     "agent start": "event; answered with what the sub-agent should know",
     "tool": "event; the call with its result; answered where it shows an error that ended before",
     "failure": "event; the call with its error; answered in the same way",
