@@ -55,7 +55,8 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     deed = turn.last_deed if status.evidence == UNSTARTED else None
     plan = heading_title(deed.item) if deed is not None else ""
     wanted = plan or request_title(request)
-    titles = (plan, answer, *done, *found, wanted, *(draft.title for draft in drafts))
+    named = (plan, answer, *done, looked.committed_as, *found, wanted)
+    titles = (*named, *(draft.title for draft in drafts))
     title = next(filter(None, titles), "")
     undone = wanted if status.evidence.startswith(("`git revert", "`gh pr merge")) else ""
     left = [plan] if plan else []

@@ -13,13 +13,20 @@ from functools import cached_property
 from yester.cards.outcomes import Outcomes
 from yester.cards.statements import (
     Statement,
+    as_title,
     has_cue,
     is_boilerplate,
     same_form,
     split_statements,
 )
 from yester.cards.status import Committed, Status
-from yester.cards.titles import find_request, title_words, word_overlap
+from yester.cards.titles import (
+    find_request,
+    is_housekeeping,
+    request_title,
+    title_words,
+    word_overlap,
+)
 from yester.cards.turns import View
 from yester.ingest.prepare import Shown, can_be_echo, is_repeated
 from yester.model import Item
@@ -63,10 +70,20 @@ class Looked:
     commits: Sequence[Committed]
     outcomes: Outcomes
     read_title: str = ""  # what the reader model calls it; "": it was not asked, or finds none
+    subject: str = ""  # of the commit that holds it, whichever turn has made that
 
     @cached_property
     def request(self) -> str:
         return find_request(self.turn.prompt)
+
+    @property
+    def asked(self) -> str:
+        return request_title(self.request)
+
+    @property
+    def committed_as(self) -> str:
+        """What the work was called when it was committed; a chore's name says nothing."""
+        return "" if is_housekeeping(self.subject) else as_title(self.subject)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ from yester.cards.statements import (
     cut_clause,
     drop_fixed,
     drop_interjection,
+    drop_label,
     find_cues,
     is_boilerplate,
     is_fragment,
@@ -54,12 +55,15 @@ from yester.clock import format_day
 from yester.memories.utterances import find_kind
 from yester.model import Item, replace
 from yester.tables import load_pattern
+from yester.text.prose import strip_marks
+from yester.text.terms import STOP, text_terms
 
 _SUBTITLE, _BODY, _COMMAND_CHARS = 140, 480, 100
 _STEPS_PER_DRAFT = 16  # beyond the first two, one observation for so many uses of tools
 _MOST_DRAFTS = 6
-_SHORTEST = 20  # characters of a title that was said
-_NO_RESULT = frozenset({"cause", "failed", "next", "guess"})
+_SHORTEST, _SHORTEST_TITLE = 20, 24  # characters of an answer, and of a sentence as a title
+_FAULTS = frozenset({"cause", "failed"})
+_NO_RESULT = _FAULTS | {"next", "guess"}
 _EXPLAINS = 1.2  # what a statement is worth besides, right after something failed
 # The sections of a plan that say why it was made.
 _REASONS = frozenset(
@@ -67,10 +71,25 @@ _REASONS = frozenset(
      "summary", "why"}
 )  # fmt: skip
 _ALL_OF_THEM = re.compile(r"(?:both|all) (?:\w+ ){1,3}now\b", re.I)  # says itself which they are
+_RESULT = re.compile(r"(?:the )?(?:fix|change|solution)\s*(?:\([^)]*\))?\s*[:—–-]\s", re.I)
+# Rare words of the request in one of many points, and in an answer.
+_SHARED, _FEW_SHARED = 3, 2
+# Who has done it, and that it is done, are no part of a title; what came of it is.
+_CAME_OF_IT = (
+    r"now (?!i\b|let\b|that\b|when\b|whenever\b)"
+    r"|the (?:fix|change) (?:(?:is|was) (?=\w+ing\b))?(?=\w+(?:s|ing)\b(?<!is|as))"
+)
+_SAYS_WHAT = re.compile(r"\bnow(?: \S+){5}")  # and not only that it is as follows
+_RESULT_BEGINS = re.compile(_CAME_OF_IT, re.I)
 _SPEAKER = re.compile(
-    r"\A(?:now (?!i\b|let\b|that\b|when\b)"
-    r"|(?:i|we)(?:'ve| have)? (?:also |now )?(?=\w+ed\b|rewrote|split))", re.I
+    rf"\A(?:{_CAME_OF_IT}|because (?=the\b)|(?:i|we)(?:'ve| have)? (?:also |now |successfully )?"
+    r"(?=\w+ed\b|rewrote|split|made|built|wrote|kept)"
+    r"|(?-i:[\w/-]+\.\w{1,4}\S* ?[:—–-] (?=[A-Z]\w+ed\b)))", re.I
 )  # fmt: skip
+_VERDICT = re.compile(r"(?:verdict|(?:short )?answer|conclusion|effort)\s*[:—–-]\s", re.I)
+_REVIEW = re.compile(r"\breview\b", re.I)  # names what is looked at, and has many findings
+_BOLD = re.compile(r"\*\*([^*\n]{16,200}[.!])\*\*")
+_TO_GIT = re.compile(r"(?:[,;]? and|[,;])? (?:committed|pushed|amended)\b.*")
 
 
 # --- a turn --------------------------------------------------------------------------------------
@@ -182,15 +201,12 @@ def _loose_work(looked: Looked, gate: Gate) -> Draft:
     """Work that was not committed, as far as is known. Work that failed or was taken back is called
     what was asked for: what the agent claims of it did not come true."""
     said = _told_of_work(looked, gate)
-    title, source = _work_title(looked, said, gate)
+    title, source = _work_title(looked, gate)
     # Without the statement that the title says in full already.
     rest = [one for one in said if one.text != source or len(one.text) > len(title) + 24]
     draft = _work(looked, "work", title, choose_facts(rest), gate)
-    own = title_words(title)
-    claimed = len(own & title_words(looked.request)) < 0.8 * len(own)
-    if claimed and looked.status.word in TAKEN_BACK:
-        wanted = request_title(looked.request) or f"Changed {file_names(looked.turn.edited)}"
-        return replace(draft, title=wanted)
+    if source not in ("", "plan") and looked.status.word in TAKEN_BACK:
+        return replace(draft, title=looked.asked or f"Changed {file_names(looked.turn.edited)}")
     return draft
 
 
@@ -289,29 +305,71 @@ def _after_failures(turn: View) -> set[int]:
     return found
 
 
-def _work_title(looked: Looked, said: Sequence[Fact], gate: Gate) -> tuple[str, str]:
+def _work_title(looked: Looked, gate: Gate) -> tuple[str, str]:
     """The title and what it was taken from."""
     turn, closing = looked.turn, looked.turn.closing
     if turn.prompt is not None and (plan := titles.plan_title(turn.prompt.body)):
         return shorten_title(plan), "plan"
-    if read := _read_title(looked, gate):
+    read = _read_title(looked, gate)
+    heading = titles.heading_title(closing) if closing is not None else ""
+    if _REVIEW.search(heading):
+        return heading, "heading"
+    if closing is not None:
+        results = _find_results(closing, gate)
+        if read is not None and read[1] in (one.text for one in results):
+            return read
+        if read is not None and titles.commit_type(read[0]):
+            return read
+        if found := _first_title(results or _asked_for(looked, closing, gate)):
+            return found
+    if read is not None:
         return read
     if closing is not None:
-        at_end = [one for one in said if one.source == closing.id]
-        results = [one for one in at_end if "result" in one.tells and "next" not in one.tells]
-        if found := _first_title(_leads(results)):
-            return found
-        if heading := titles.heading_title(closing):
+        if heading:
             return heading, "heading"
-        less = gate.take(closing, 0.0)
-        results += [one for one in less if "result" in one.tells and "next" not in one.tells]
-        telling = [one for one in _begins(closing, gate) if not one.tells & _NO_RESULT]
-        if found := _first_title([*results, *telling]) or _first_title(results, cut=True):
+        results = [one for one in gate.statements(closing) if _says_result(one)]
+        # What has still to be decided is no result.
+        if not load_pattern("statements", "asks to decide").search(closing.body[-400:]):
+            told = _answers(looked, closing, gate)
+            results += [one for one in told if not one.tells & _NO_RESULT]
+        if found := _first_title(results):
             return found
-    wanted = request_title(looked.request)
-    if not wanted or is_fragment(wanted):
-        wanted = f"Changed {file_names(turn.edited)}"
-    return wanted, ""
+    wanted = "" if is_fragment(looked.asked) else looked.asked
+    return looked.committed_as or wanted or f"Changed {file_names(turn.edited)}", ""
+
+
+def _find_results(closing: Item, gate: Gate) -> list[Statement]:
+    """Where a message says the result: before its lists, behind a label, or in its heading."""
+    said = [one for one in gate.statements(closing) if not gate.echoes(one.text, closing)]
+    first = next((one for one in said if one.kind == "heading"), None)
+    labelled = [one for one in said if _RESULT.match(one.text) or one is first]
+    leads = [one for one in said if one.lead]
+    return [one for one in (*leads, *labelled) if _says_result(one)]
+
+
+def _asked_for(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
+    """The one of several points that is about the request: a message may sum up a whole session."""
+    points = [one for one in gate.statements(closing) if one.kind != "heading"]
+    wanted = _rare_words(looked.request)
+    shared = {one.text: len(wanted & _rare_words(one.text)) for one in points if _says_result(one)}
+    ranked = sorted(shared.values())[-2:]
+    if len(ranked) < 2 or ranked[1] < _SHARED or ranked[0] == ranked[1]:
+        return []
+    return [one for one in points if shared.get(one.text) == ranked[1]]
+
+
+def _rare_words(text: str) -> frozenset[str]:
+    return frozenset(text_terms(text)) - STOP
+
+
+def _says_result(one: Statement) -> bool:
+    said = drop_label(drop_interjection(one.text))
+    bare = as_title(_SPEAKER.sub("", said))
+    tells = find_cues(bare)
+    result = "result" in tells or _RESULT_BEGINS.match(said) is not None
+    # What was fixed may be named by its cause.
+    wrong = tells & (_NO_RESULT - _FAULTS if titles.find_type(bare) else _NO_RESULT)
+    return result and not wrong and not is_boilerplate(said)
 
 
 def _read_title(looked: Looked, gate: Gate) -> tuple[str, str] | None:
@@ -323,32 +381,30 @@ def _read_title(looked: Looked, gate: Gate) -> tuple[str, str] | None:
     low = title.lower()
     holds = (one.text for one in gate.statements(closing) if low in one.text.lower())
     source = next(holds, "")
-    return None if gate.echoes(source or title, closing) else (title, source)
+    if gate.echoes(source or title, closing):
+        return None
+    said = _SPEAKER.sub("", title)
+    return said[:1].upper() + said[1:] if said != title else title, source
 
 
-def _leads(found: Sequence[Fact]) -> list[Fact]:
-    """Those that begin a message and name something."""
-    return [one for one in found if one.statement.lead and one.statement.specific]
-
-
-def _begins(closing: Item, gate: Gate) -> list[Fact]:
-    """The first statement that tells a little, where it begins a message."""
-    first = _leads(gate.take(closing, 0.0)[:1])
-    return [one for one in first if one.statement in gate.statements(closing)[:2]]
-
-
-def _first_title(found: Sequence[Fact], cut: bool = False) -> tuple[str, str] | None:
+def _first_title(found: Sequence[Statement]) -> tuple[str, str] | None:
     """The first statement that can stand alone: not one that leans on something said before or is
-    about the speaker. With `cut` also one that is broken off in the middle of a clause."""
+    about the speaker; rather one that is not broken off in the middle of a clause."""
     leans = load_pattern("statements", "leans")
+    cut: tuple[str, str] | None = None
     for one in found:
-        title = as_title(_SPEAKER.sub("", one.text))
-        stands = len(title) >= 24 and (cut or title[-1] != "…") and not is_fragment(title)
+        title = as_title(_TO_GIT.sub("", _SPEAKER.sub("", drop_interjection(one.text))))
         leads_up = one.text.endswith(f"{title[1:]}:") and not titles.find_type(title)
+        leads_up = leads_up and _SAYS_WHAT.search(title) is None
         bare = drop_fixed(title)
-        if stands and not leads_up and (_ALL_OF_THEM.match(bare) or not leans.match(bare)):
+        leaning = leans.match(bare) and not _ALL_OF_THEM.match(bare)
+        short = len(title) < _SHORTEST_TITLE or " " not in title
+        if short or is_fragment(title) or leads_up or leaning:
+            continue
+        if title[-1] != "…":
             return title, one.text
-    return None
+        cut = cut or (title, one.text)
+    return cut
 
 
 def _commit_words(one: Committed) -> set[str]:
@@ -445,18 +501,41 @@ def find_answer(looked: Looked, gate: Gate) -> tuple[str, list[Fact]]:
 
 
 def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Gate) -> str:
-    leads = sorted(_leads(taken), key=lambda one: "cause" not in one.tells)
-    if found := _first_title(leads) or _first_title(leads, cut=True):
+    heading = titles.heading_title(closing)
+    if _REVIEW.search(heading):
+        return heading
+    if found := _first_title(_answers(looked, closing, gate)):
         return found[0]
     read = _read_title(looked, gate)
     if read is not None and "guess" not in find_cues(read[1] or read[0]):
         return read[0]
-    if title := titles.heading_title(closing):
-        return title
-    if found := _first_title(_begins(closing, gate)):
-        return found[0]
-    found = _first_title(sorted(taken, key=lambda one: -one.worth))
-    return request_title(looked.request) or (found[0] if found else "")
+    if heading:
+        return heading
+    found = _first_title([one.statement for one in sorted(taken, key=lambda one: -one.worth)])
+    return looked.asked or (found[0] if found else "")
+
+
+def _answers(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
+    """What answers a request: behind a label, in bold, in the words of the request; or what is told
+    before the lists of a message and names something, causes first."""
+    wanted = _rare_words(looked.request)
+    bold = {strip_marks(text) for text in _BOLD.findall(closing.body)}
+    said = [
+        one
+        for one in gate.statements(closing)
+        if not is_boilerplate(one.text) and not gate.echoes(one.text, closing)
+    ]
+    leads = [
+        one
+        for one in said
+        if one.lead and (
+            (one.specific and statement_worth(one) >= (0.0 if one in said[:2] else 1.0))
+            or one.text in bold
+            or len(wanted & _rare_words(one.text)) >= _FEW_SHARED
+        )
+    ]  # fmt: skip
+    leads.sort(key=lambda one: "cause" not in one.tells)
+    return [*(one for one in said if _VERDICT.match(one.text)), *leads]
 
 
 # --- trouble -------------------------------------------------------------------------------------

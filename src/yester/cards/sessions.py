@@ -113,7 +113,11 @@ class _Session:
             if turn.started < first or self.noted.get(turn.key) == turn_shape(turn, done)
         )
         found = zip(turns, statuses, commits, outcomes, strict=True)
-        self.looked = [Looked(*one) for one in found if one[0].key not in self.stay]
+        self.looked = [
+            Looked(*one, subject=changes.find_subject(at, LOOK_BACK))
+            for at, one in enumerate(found)
+            if one[0].key not in self.stay
+        ]
         self.older = [item for item in self.known if self._is_older(item)]
 
     def _is_older(self, item: Item) -> bool:

@@ -32,6 +32,7 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _FIXED = re.compile(r"\A(?:(?:all|now|also|it'?s) )?fixed\s*[:,;.!—–-]+\s*", re.I)
 _A_WORD = re.compile(r"[\w'-]+(?:\s[\w'-]+)?[.!](?:\s|\Z)")
 _ASIDE = re.compile(r"\s*\([^()]{3,120}\)|\s*\[[^\[\]]{3,80}\]")
+_PLACES = re.compile(r" (?:in|for|across|during) ")
 _ENDS = " ,;:—–-("
 
 
@@ -178,10 +179,12 @@ def shorten_title(text: str, most: int = TITLE) -> str:
         for m in load_pattern("statements", "joint").finditer(text[: most + 2])
         if most * 0.45 <= m.start() <= most
         and not (m[0] in (" and ", " or ") and half_a_pair.search(text, 0, m.start()))
+        and not (m[0].strip().isalpha() and dangling.search(text[: m.start()]))
     ]
+    if not ends:
+        ends = [m for m in _PLACES.finditer(text[: most + 2]) if most * 0.6 <= m.start() <= most]
     if ends:
-        short = text[: ends[-1].start()].rstrip(_ENDS)
-        return dangling.sub("", short) if ends[-1][0].strip().isalpha() else short
+        return text[: ends[-1].start()].rstrip(_ENDS)
     short = text[: text.rfind(" ", 0, most)] if " " in text[:most] else text[: most - 1]
     half = half_a_pair.search(short)
     if half and half.start() >= most * 0.45:

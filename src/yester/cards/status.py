@@ -134,6 +134,17 @@ class Changes:
             found[place].append(Committed(made.step, commit, steps, self.turns[made.turn]))
         return found
 
+    def find_subject(self, turn: int, back: int) -> str:
+        """Of the commit that a turn has made, or that holds most of its work."""
+        own = [made for made in self.commits if made.turn == turn]
+        held = [
+            one.commit
+            for one in self.edits
+            if one.turn == turn and one.commit is not None and one.commit.turn <= turn + back
+        ]
+        made = own or sorted(held, key=held.count)
+        return made[-1].commit.subject if made else ""
+
     def add(self, turn: int, step: Step) -> None:
         for file in step.edited:
             live = (one for one in self.edits if one.gone < 0 and one.file == file)
@@ -203,6 +214,9 @@ class Changes:
         """What was added by name in this turn is in it, and nothing else; where nothing was, or not
         by name, everything is. Names that mean no file we know say only that it is this turn's."""
         open_ = self._uncommitted()
+        if step.folder:  # of several repositories only this one is committed
+            near = [one for one in open_ if one.file.startswith(f"{step.folder}/")]
+            open_ = near or open_
         by_name = self.staged and not any(_NO_NAME.search(path) for path in self.staged)
         held = [one for one in open_ if any(_names(path, one.file) for path in self.staged)]
         if not by_name or _COMMITS_ALL.search(step.ran.command):
@@ -265,6 +279,8 @@ def _judge(changes: Changes, at: int, edits: Sequence[_Edit], back: int) -> Stat
     if broken and (not left or len(committed) < len(left)):
         return Status("open", broken)
     failing, passing = _checks(turn, left)
+    if not last and turn.is_stopped:
+        failing = None  # what the user stopped in the middle has not come to its end
     if failing is not None and (left or not _commits_after(turn, failing)):
         again = _checked_later(turns, at, left, back) if left else None
         same = again is not None and (again.main == failing.main or bool(again.commits))
@@ -298,12 +314,13 @@ def _commits_after(turn: View, run: Step) -> bool:
 def _said_only(turn: View, passing: Step | None, last: bool) -> Status:
     """Nothing was changed."""
     closing = turn.closing.body.rstrip() if turn.closing is not None else ""
+    said = closing or (turn.is_stopped and turn.said)
     if last and load_pattern("statements", "asks to decide").search(closing[-400:]):
         return Status("open", "asks the user")
     if passing is not None:
         return Status("answered", _run_text(passing))
     looked = any(not step.why_not for step in turn.steps)
-    telling = len(closing) >= _ANSWER or (closing and looked)
+    telling = len(closing) >= _ANSWER or (said and looked)
     return Status("answered" if telling else "talk")
 
 
@@ -320,14 +337,17 @@ def _given_up(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) 
 
 
 def _broken_off(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> str:
-    """Was its last deed refused by the user, and no later turn goes on with it; or was it a change
-    at the end of the session? What was said of it is an end, and so is a check that passed. Where
-    nothing was changed, the next prompt goes on with it."""
+    """Was its last deed refused by the user, and no later turn goes on with it, on the same files
+    or with the very command; or was it a change at the end of the session? What was said of it is
+    an end, and so is a check that passed. Where nothing was changed, the next prompt goes on with
+    it."""
     deed, ends = turns[at].last_deed, at == len(turns) - 1
     if deed is None or turns[at].closing is not None:
         return ""
     files = {one.file for one in left}
-    goes_on = any(files & set(later.edited) for later in turns[at + 1 : at + 1 + back])
+    later = turns[at + 1 : at + 1 + back]
+    goes_on = any(files & set(turn.edited) for turn in later)
+    goes_on |= any(step.main and step.main == deed.main for turn in later for step in turn.steps)
     if deed.ran.refused and (ends or (left and not goes_on)):
         return UNSTARTED if deed.item.tool in PLANS else "broken off"
     return "broken off" if ends and deed.edited else ""

@@ -158,7 +158,8 @@ def heading_title(item: Item) -> str:
         if statement.kind == "heading":
             title = drop_label(statement.text)
             short = len(title) < _SHORTEST_HEADING
-            vague = short or is_generic_heading(title) or _NUMBERED.match(title)
+            vague = short or is_generic_heading(title) or is_fragment(title)
+            vague = vague or _NUMBERED.match(title) is not None
             return "" if vague else as_title(title)
     return ""
 

@@ -22,6 +22,10 @@ CHECKS = frozenset({"test", "lint", "build"})
 # --- a use of a tool -----------------------------------------------------------------------------
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
+_FOLDER = re.compile(r"(?:\A|&& )(?:cd|git -C) [\"']?(/[^\s\"';&|]+)")
+_OLD_TEXT = ("old_string", "oldString", "old_str")
+_NEW_TEXT = ("new_string", "newString", "new_str")
+_PATCH = ("patchText", "patch", "input")
 _PATCH_LINE = re.compile(r"^([+-])(?!\+\+ |-- )(.*)", re.M)
 
 
@@ -69,6 +73,12 @@ def shell_command(item: Item) -> str:
 def typed_command(item: Item) -> str:
     """The first line of what a shell was told; "" for every other item."""
     return command_line(shell_command(item)) if item.tool.lower() in SHELLS else ""
+
+
+def find_folder(item: Item) -> str:
+    """Where a shell was told to run it; "" where that is not said."""
+    found = _FOLDER.search(shell_command(item))
+    return (found[1] if found else item.call_field("workdir", "cwd") or "").rstrip("/")
 
 
 def call_title(item: Item) -> str:

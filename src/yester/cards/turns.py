@@ -57,6 +57,7 @@ class Step:
     ran: Ran = NOTHING_RAN
     kind: str = ""  # of the command
     main: str = ""  # the part of it that matters
+    folder: str = ""  # in which it was run; "": the session's
     errors: tuple[Error, ...] = ()
     counted: RunCounts = NO_COUNTS
     commits: tuple[Commit, ...] = ()
@@ -125,6 +126,12 @@ class View:
     def last_deed(self) -> Step | None:
         """Of the main agent."""
         return next((step for step in reversed(self.steps) if not step.item.actor), None)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Was its last deed refused by the user, and nothing said of it?"""
+        deed = self.last_deed
+        return deed is not None and deed.ran.refused and self.closing is None
 
     @property
     def edited(self) -> tuple[str, ...]:
@@ -277,6 +284,7 @@ def read_step(
         edited=changed,
         ran=replace(one, output=""),
         kind=named,
+        folder=tools.find_folder(item),
         main=tools.failed_part(one.command)
         if one.failed and not check
         else tools.main_part(one.command),
