@@ -8,7 +8,7 @@ with its evidence, and the text is the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Fact, Gate, Looked
@@ -33,6 +33,8 @@ _SAME = 0.8  # a line that has so many of its words in common with another says 
 _LEARNED = frozenset({"cause", "gotcha", "how", "failed"})
 _WEIGHTS = {"done": 3, "changed": 2, "failed": 1, "reverted": 1, "open": 1}
 _TODO = 2  # lines of a list of things to do; of more, their number
+_NOT_YET = {"commit": "not committed", "push": "not pushed", "pr": "no pull request yet"}
+_OFFER = 300  # characters at the end of a message
 _LEAD = 180  # characters of a sentence that another one leans on
 
 Sources = tuple[tuple[int, int], ...]  # (number of the fact, item it was taken from); -1: no fact
@@ -49,13 +51,14 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
         if not draft.is_work and not draft.slot.startswith("chosen") and WARNING not in draft.tags
         and not (draft.slot == "checked" and status.holds)  # how it failed is not what was done
     ]  # fmt: skip
-    answers = status.word == "answered" and not drafts
+    answers = status.word in ("answered", "open") and not drafts
     answer, taken = find_answer(looked, gate) if answers else ("", [])
     facts = [fact for draft in drafts for fact in draft.facts] or (taken if answer else [])
     deed = turn.last_deed if status.evidence == UNSTARTED else None
     plan = heading_title(deed.item) if deed is not None else ""
     wanted = plan or request_title(request)
-    named = (plan, answer, *done, looked.committed_as, *found, wanted)
+    asks = status.word == "open"  # then what was wanted is more than what was said so far
+    named = (plan, "" if asks else answer, *done, looked.committed_as, *found, wanted, answer)
     titles = (*named, *(draft.title for draft in drafts))
     title = next(filter(None, titles), "")
     undone = wanted if status.evidence.startswith(("`git revert", "`gh pr merge")) else ""
@@ -70,10 +73,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
             *(one for one in (*found, answer) if not _is_question(one, request)),
         ],
         "completed": (done or [undone]) if status.holds else [],
-        "next_steps": [
-            *left,
-            *_left_undone(turn, gate),
-        ],
+        "next_steps": [*left, *(_left_undone(turn, gate) or _waiting(turn, title))],
         "notes": [
             *([f"{status.word}: {title}"] if status.word in TAKEN_BACK and title else []),
             *(draft.title for draft in drafts if WARNING in draft.tags),
@@ -215,6 +215,13 @@ def _left_undone(turn: View, gate: Gate) -> list[str]:
             before = said[at - 1].text if at and said[at - 1].kind != "heading" else ""
             left[at] = f"{cut_clause(before, _LEAD)} {one.text}".lstrip()
     return list(left.values())[:3]
+
+
+def _waiting(turn: View, title: str) -> Iterator[str]:
+    """What the agent has offered at the end and nobody has answered yet."""
+    closing = turn.closing.body[-_OFFER:] if turn.closing is not None else ""
+    if title and (found := load_pattern("statements", "waits").search(closing)):
+        yield f"{_NOT_YET[found.lastgroup or '']}: {title}"
 
 
 def _is_nameless(text: str) -> bool:

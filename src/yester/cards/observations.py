@@ -48,7 +48,7 @@ from yester.cards.statements import (
     split_statements,
 )
 from yester.cards.status import Committed
-from yester.cards.titles import request_title, title_words, word_overlap
+from yester.cards.titles import is_imperative, request_title, title_words, word_overlap
 from yester.cards.tools import Error, file_names, list_names
 from yester.cards.turns import Step, View
 from yester.clock import format_day
@@ -87,6 +87,7 @@ _SPEAKER = re.compile(
     r"|(?-i:[\w/-]+\.\w{1,4}\S* ?[:—–-] (?=[A-Z]\w+ed\b)))", re.I
 )  # fmt: skip
 _VERDICT = re.compile(r"(?:verdict|(?:short )?answer|conclusion|effort)\s*[:—–-]\s", re.I)
+_BECAUSE = re.compile(r",? because\b", re.I)
 _REVIEW = re.compile(r"\breview\b", re.I)  # names what is looked at, and has many findings
 _BOLD = re.compile(r"\*\*([^*\n]{16,200}[.!])\*\*")
 _TO_GIT = re.compile(r"(?:[,;]? and|[,;])? (?:committed|pushed|amended)\b.*")
@@ -206,7 +207,7 @@ def _loose_work(looked: Looked, gate: Gate) -> Draft:
     rest = [one for one in said if one.text != source or len(one.text) > len(title) + 24]
     draft = _work(looked, "work", title, choose_facts(rest), gate)
     if source not in ("", "plan") and looked.status.word in TAKEN_BACK:
-        return replace(draft, title=looked.asked or f"Changed {file_names(looked.turn.edited)}")
+        return replace(draft, title=_changed_for(looked))
     return draft
 
 
@@ -331,11 +332,23 @@ def _work_title(looked: Looked, gate: Gate) -> tuple[str, str]:
         # What has still to be decided is no result.
         if not load_pattern("statements", "asks to decide").search(closing.body[-400:]):
             told = _answers(looked, closing, gate)
-            results += [one for one in told if not one.tells & _NO_RESULT]
+            bare = (replace(one, text=_BECAUSE.split(one.text)[0]) for one in told)
+            results += [one for one in bare if not one.tells & _NO_RESULT]
         if found := _first_title(results):
             return found
-    wanted = "" if is_fragment(looked.asked) else looked.asked
-    return looked.committed_as or wanted or f"Changed {file_names(turn.edited)}", ""
+    return looked.committed_as or _changed_for(looked), ""
+
+
+def _changed_for(looked: Looked) -> str:
+    """What was wanted; where that says only what is wrong, with the files that were changed."""
+    wanted, files = looked.asked, looked.turn.edited
+    if not wanted or is_fragment(wanted):
+        return f"Changed {file_names(files)}"
+    claims = not titles.names_fault(wanted) or is_imperative(looked.request)
+    if claims or looked.status.word in TAKEN_BACK:
+        return wanted
+    changed = f"Changed {file_names(files, 1)}: "
+    return changed + shorten_title(wanted, TITLE - len(changed))
 
 
 def _find_results(closing: Item, gate: Gate) -> list[Statement]:

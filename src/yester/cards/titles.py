@@ -67,7 +67,10 @@ def find_request(prompt: Item | None) -> str:
     best = ""
     for statement in split_statements(text[:6_000]):
         said = statement.text
-        if load_pattern("statements", "pasted").match(said) or count_words(said) < 2:
+        pasted = load_pattern("statements", "pasted").match(said) or (
+            said.isascii() and " " not in said
+        )
+        if pasted or count_words(said) < 2:
             continue
         if is_telling(said) and not find_kind(said, "decision"):
             return said

@@ -41,6 +41,7 @@ _SHORTEST = 8  # characters of an edit; less may be exchanged by chance
 _REFUSAL = 1_500  # characters at the end of an answer
 _ASKS = frozenset({"AskUserQuestion", "ask_user", "request_user_input"})
 _SEARCHES = frozenset({"grep", "glob", "grep_search", "file_search", "codebase_search", "search"})
+_TO_CHECK = re.compile(r"\brun\b.*\b(?:tests?|lint|build)\b", re.I)
 _NOT_POPPED = re.compile(r"stash entry is kept|could not restore untracked files")
 
 
@@ -392,8 +393,20 @@ class History:
         return group_turns(self._items, self._steps)
 
     def todo(self, turns: list[View]) -> str:
-        """What was left to do when it was last said; not what nobody has spoken of for long."""
+        """What was left to do when it was last said; not what nobody has spoken of for long, nor
+        what a later turn has gone on from. What was under way and was worked on since is done."""
         if self._todo is None or not turns:
             return ""
-        lately = turns[-LOOK_BACK:][0].started
-        return self._todo.body if self._todo.epoch >= lately else ""
+        said = self._todo.epoch
+        changing = (turn.started for turn in reversed(turns) if turn.edited)
+        if said < max(turns[-LOOK_BACK:][0].started, next(changing, 0)):
+            return ""
+        since = [step for turn in turns for step in turn.steps if step.item.epoch > said]
+        worked = any(step.edited or step.passed for step in since)
+        checked = any(step.passed for step in since)
+        lines = self._todo.body.split("\n")
+        return "\n".join(
+            line
+            for line in lines
+            if not (worked and line.startswith("[>]")) and not (checked and _TO_CHECK.search(line))
+        )

@@ -30,7 +30,7 @@ _OF_A_TURN = ("message", "prompt", "observation", "summary")
 _FINDINGS = ("decision", "discovery")
 _OPEN_FOR = 21 * DAY
 _WORK = ("done", "changed", "failed", "reverted", "open")
-_UNFINISHED = ("failed", "open")
+TO_COMMIT = "not committed"  # in the words of cards/cards.py
 _UNSTARTED = "plan not started"  # in the words of cards/status.py
 _SAME = 0.5  # share of the words of what is open that closes it, in a later turn
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
@@ -166,7 +166,7 @@ def find_open_ends(cards: Sequence[Item], now: int) -> Iterator[OpenEnd]:
         last = card.session not in sessions  # within a session only how it ended counts
         sessions.add(card.session)
         reason = _unfinished_reason(card, ends)
-        whole = last and card_status(card) in _UNFINISHED
+        whole = card_status(card) == "open" or (last and card_status(card) == "failed")
         whole = whole and not is_finished(card, later)
         if whole:
             # Of a turn that was broken off only the request is known, and part of it may be done.

@@ -25,6 +25,8 @@ from yester.clock import Calendar
 from yester.context.block import Context, Here, Page, Shown, join_contexts
 from yester.context.cards import (
     MOST_CARDS,
+    TO_COMMIT,
+    OpenEnd,
     describe_hit,
     drop_doubles,
     find_card,
@@ -42,7 +44,7 @@ from yester.context.lines import (
     quote_text,
     short_name,
 )
-from yester.context.talk import trivial
+from yester.context.talk import phrase_meaning, trivial
 from yester.fence import MOST_UNITS, count_units
 from yester.git import Signals
 from yester.memories.memory_md import is_curated_note
@@ -60,8 +62,10 @@ _WHY, _NOTE, _RULE, _WORDS = 200, 300, 240, 300  # characters
 _FILES = 2  # named in a line
 _UNCOMMITTED = 4  # files named
 _TELLING = 12  # characters of last words that say something
+_NEXT = 5  # prompts after a card, sub-agents' among them
 _FAILING = 2  # commands that do not work here
 _CHORE = re.compile(r"(?:docs|tests?|chore|ci|style|build)\b[(:!]", re.I)
+_FINE = re.compile(r"\b(?:works|done|fine|good|perfect|passt)\b|没问题", re.I)
 _KEPT = ("decision", "constraint", "preference", "runbook", "tech_debt")
 
 
@@ -211,11 +215,23 @@ def _loose(store: Store, project: Filters, cards: Sequence[Item]) -> list[Item]:
 def _open_lines(block: _Block, cards: Sequence[Item]) -> Iterator[_Line]:
     """Turns that failed or were broken off, as their cards; and what was said to be left undone."""
     for end in find_open_ends(cards, block.here.now):
+        if _is_settled(block, end):
+            continue
         if end.whole:
             line = card_line(end.card, block.here.calendar, end.text)
             yield _Line(line, end.card.id, end.card)
         else:
             yield _Line(block.dated_line(end.card, one_line(end.text, _WHY)), end.card.id)
+
+
+def _is_settled(block: _Block, end: OpenEnd) -> bool:
+    """Has the user said next that it is fine, or does git know better?"""
+    if end.text.startswith(TO_COMMIT) and block.here.signals is not None:
+        return True
+    after = Filters(session=end.card.session, kinds=("prompt",), since=end.card.epoch + 1)
+    prompts = block.store.select(after, Paging(_NEXT, oldest_first=True))
+    typed = next((item.body for item in prompts if not item.actor), "")
+    return bool(_FINE.search(typed)) and phrase_meaning(typed) == "acknowledgement"
 
 
 def _uncommitted_lines(block: _Block, cards: Sequence[Item]) -> Iterator[_Line]:
