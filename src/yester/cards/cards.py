@@ -62,7 +62,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     titles = (*named, *(draft.title for draft in drafts))
     title = next(filter(None, titles), "")
     undone = wanted if status.evidence.startswith(("`git revert", "`gh pr merge")) else ""
-    left = [plan] if plan else []
+    left, committed = [plan] if plan else [], "committed" in status.evidence
     if status.word == "open" and not plan:
         left = _broken_off(turn, wanted)
     fields = {
@@ -73,7 +73,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
             *(one for one in (*found, answer) if not _is_question(one, request)),
         ],
         "completed": (done or [undone]) if status.holds else [],
-        "next_steps": [*left, *(_left_undone(turn, gate) or _waiting(turn, title))],
+        "next_steps": [*left, *(_left_undone(turn, gate) or _waiting(turn, title, committed))],
         "notes": [
             *([f"{status.word}: {title}"] if status.word in TAKEN_BACK and title else []),
             *(draft.title for draft in drafts if WARNING in draft.tags),
@@ -217,10 +217,11 @@ def _left_undone(turn: View, gate: Gate) -> list[str]:
     return list(left.values())[:3]
 
 
-def _waiting(turn: View, title: str) -> Iterator[str]:
+def _waiting(turn: View, title: str, committed: bool) -> Iterator[str]:
     """What the agent has offered at the end and nobody has answered yet."""
     closing = turn.closing.body[-_OFFER:] if turn.closing is not None else ""
-    if title and (found := load_pattern("statements", "waits").search(closing)):
+    found = load_pattern("statements", "waits").search(closing)
+    if title and found and not (found["commit"] and committed):
         yield f"{_NOT_YET[found.lastgroup or '']}: {title}"
 
 

@@ -86,7 +86,9 @@ _SPEAKER = re.compile(
     r"(?=\w+ed\b|rewrote|split|made|built|wrote|kept)"
     r"|(?-i:[\w/-]+\.\w{1,4}\S* ?[:—–-] (?=[A-Z]\w+ed\b)))", re.I
 )  # fmt: skip
-_VERDICT = re.compile(r"(?:verdict|(?:short )?answer|conclusion|effort)\s*[:—–-]\s", re.I)
+_VERDICT = re.compile(
+    r"(?:verdict|(?:short )?answer|conclusion|effort|review target)\s*[:—–-]\s", re.I
+)
 _BECAUSE = re.compile(r",? because\b", re.I)
 _REVIEW = re.compile(r"\breview\b", re.I)  # names what is looked at, and has many findings
 _BOLD = re.compile(r"\*\*([^*\n]{16,200}[.!])\*\*")

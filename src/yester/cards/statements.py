@@ -41,7 +41,7 @@ class Statement:
     text: str
     kind: str = "paragraph"  # paragraph, bullet, heading
     heading: str = ""  # under which it stands
-    lead: bool = False  # before the first list or heading
+    lead: bool = False  # before the first list, or heading that says something
     code: int = 0  # pieces of code in it
 
     @property
@@ -61,7 +61,9 @@ def split_statements(text: str) -> list[Statement]:
     heading, lead = "", True
     for kind, marked in prose_sentences(_CODE_MARK.sub(_CODE, text)):
         sentence = marked.replace(_CODE, "")
-        lead = lead and kind == "paragraph"
+        lead = lead and (
+            kind == "paragraph" or (kind == "heading" and is_generic_heading(sentence))
+        )
         above = "" if kind == "heading" else heading
         heading = sentence if kind == "heading" else heading
         code = marked.count(_CODE) // 2
