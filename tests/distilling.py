@@ -120,7 +120,11 @@ class Story:
         changes = Changes(turns).follow()
         judged = judge_turns(changes, LOOK_BACK)
         commits, came_out = changes.commits_by_turn(LOOK_BACK), find_outcomes(turns, LOOK_BACK)
-        return [Looked(*one) for one in zip(turns, judged, commits, came_out, strict=True)]
+        found = zip(turns, judged, commits, came_out, strict=True)
+        return [
+            Looked(*one, subject=changes.find_subject(at, LOOK_BACK))
+            for at, one in enumerate(found)
+        ]
 
     def drafts(self, gate: Gate | None = None) -> list[list[Draft]]:
         """The observations of each turn."""

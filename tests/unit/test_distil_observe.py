@@ -161,6 +161,70 @@ def test_what_is_said_to_be_fixed_is_a_bugfix_and_never_reads_as_a_failure(said,
     assert (draft.type, draft.title) == ("bugfix", title)
 
 
+RESULTS = {
+    "before the points of a list": (
+        "All tests pass. I've added a limit to `discount()`:\n\n"
+        "- `cart.py`: new constant\n- `shop.py`: reads it\n- tests for both",
+        "Added a limit to discount()",
+    ),
+    "behind a label": (
+        "**Root cause**: `total()` compared counts as text, because they come from the form.\n\n"
+        "**Fix**: Converted the counts in `total()`.",
+        "Converted the counts in total()",
+    ),
+    "under a heading that says nothing": (
+        "## Summary\n\nFixed the rounding of `total()` for three currencies.\n\n- a point",
+        "Fixed the rounding of total() for three currencies",
+    ),
+    "as what the fix does": (
+        "All clean. The fix sorts the items of `cart.py` by their price.",
+        "Sorts the items of cart.py by their price",
+    ),
+    "without the way to git": (
+        "Done — `total()` now rounds to cents, committed as `a5e4b9d2` on main.",
+        "total() now rounds to cents",
+    ),
+    "that one of many points which is about the request": (
+        "All changes of this session:\n\n1. Removed the unused `wrap()` helper.\n"
+        "2. Added a generic fallback label for unknown currencies.\n3. Renamed `cart.sum()`.",
+        "Added a generic fallback label for unknown currencies",
+    ),
+}
+
+
+@each(("said", "title"), RESULTS.values())
+def test_work_is_named_by_the_sentence_that_says_the_result(said, title):
+    story = Story()
+    story.prompt("can we have a generic fallback label for unknown currencies?")
+    story.edits("cart.py")
+    story.says(said)
+    (draft,) = story.drafted()
+    assert draft.title == title
+
+
+def test_work_that_ended_without_a_word_is_named_by_the_commit_that_holds_it():
+    story = Story()
+    story.prompt("yeah, address all of them")
+    story.edits("cart.py")
+    story.prompt("and add a test")
+    story.edits("test_cart.py")
+    story.commits("Round totals to cents")
+    first, second = story.drafts()
+    assert [one.title for one in (*first, *second)] == ["Round totals to cents"] * 2
+
+
+def test_an_answer_is_named_by_the_sentence_that_has_the_words_of_the_question():
+    story = Story()
+    story.prompt("do we log the deleted items of the cart?")
+    story.reads("cart.py")
+    story.says(
+        "**No, deleted items are not logged.** There are ways:\n\n"
+        "1. **Remove `reason`** because nobody reads it in `cart.py`\n2. **Log** each of them"
+    )
+    (card,) = (make_card(looked, [], Gate()) for looked in story.looked())
+    assert card.title == "Deleted items are not logged"
+
+
 def test_a_fix_without_an_edit_is_a_bugfix_too():
     story = Story()
     story.prompt("why does calc.py not start?")

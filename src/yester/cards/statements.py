@@ -61,9 +61,8 @@ def split_statements(text: str) -> list[Statement]:
     heading, lead = "", True
     for kind, marked in prose_sentences(_CODE_MARK.sub(_CODE, text)):
         sentence = marked.replace(_CODE, "")
-        lead = lead and (
-            kind == "paragraph" or (kind == "heading" and is_generic_heading(sentence))
-        )
+        bare = kind == "heading" and not _count_telling_words(sentence)
+        lead = lead and (kind == "paragraph" or bare)
         above = "" if kind == "heading" else heading
         heading = sentence if kind == "heading" else heading
         code = marked.count(_CODE) // 2
@@ -121,9 +120,13 @@ def is_generic_heading(text: str) -> bool:
     """A heading that any message could have."""
     if re.match(r"(?:what|how|why|where|when|which)\b", text, re.I) and not _SPECIFIC.search(text):
         return True
+    return _count_telling_words(text) < 2
+
+
+def _count_telling_words(text: str) -> int:
     generic = load_pattern("statements", "generic word")
     words = [word.strip(":()?!.,") for word in text.split()]
-    return sum(not generic.fullmatch(word) for word in words) < 2
+    return sum(not generic.fullmatch(word) for word in words)
 
 
 def same_form(text: str) -> str:

@@ -43,6 +43,7 @@ _KEEPS = re.compile(r"git(?: -[cC] \S+)* (?:branch|cherry-pick|switch)\b")
 _OTHER_CHECKOUT = {"-b", "-B", "--orphan", "--track", "-t", "--ours", "--theirs", "--detach"}
 _PLACE = re.compile(r"[^\s:(]+\.\w+(?=[:(]\d)")
 UNSTARTED = "plan not started"
+_EDITED_BACK = "edited back"
 _ANSWER = 160  # characters of a closing message that says something
 _COMMAND = 60
 
@@ -150,7 +151,7 @@ class Changes:
             live = (one for one in self.edits if one.gone < 0 and one.file == file)
             undone = next((one for one in live if inverts_edit(one.step, step)), None)
             if undone is not None:
-                undone.gone, undone.by = turn, "edited back"
+                undone.gone, undone.by = turn, _EDITED_BACK
             for one in self.edits:
                 if one.file == file and one.step.item.body == step.item.body:
                     one.gone = -1  # done once more
@@ -269,8 +270,8 @@ def _judge(changes: Changes, at: int, edits: Sequence[_Edit], back: int) -> Stat
     turns = changes.turns
     turn, until = turns[at], at + back
     left = [one for one in edits if not at <= one.gone <= until]
-    if turn.edited and not left:
-        return Status("reverted", edits[-1].by if edits else "edited back")
+    if turn.edited and (not left or _is_mostly_back(edits, at, until)):
+        return Status("reverted", edits[-1].by if edits and not left else _EDITED_BACK)
     if left and (later := _given_up(turns, at, left, back)):
         return Status("reverted", later)
     committed = [one for one in left if at <= one.committed <= until]
@@ -303,6 +304,13 @@ def _judge(changes: Changes, at: int, edits: Sequence[_Edit], back: int) -> Stat
     if at in changes.deeds:  # of a commit of another session, or of an earlier turn
         return Status("done", "; ".join(filter(None, (changes.deeds[at], _run_text(passing)))))
     return _said_only(turn, passing, last)
+
+
+def _is_mostly_back(edits: Sequence[_Edit], at: int, until: int) -> bool:
+    """Has a later turn put back most changes of code? The rest may be written otherwise there."""
+    code = [one for one in edits if not is_prose(one.file)]
+    back = [one for one in code if at < one.gone <= until and one.by == _EDITED_BACK]
+    return len(back) > 1 and 3 * len(back) >= 2 * len(code)
 
 
 def _commits_after(turn: View, run: Step) -> bool:

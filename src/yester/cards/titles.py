@@ -28,6 +28,7 @@ from yester.text.prose import prose_sentences
 _FIXED = re.compile(r"(?:i (?:have )?|i've |we )?fixed\b(?! (?:in|by|with|width|size)\b)", re.I)
 _CONVENTIONAL = re.compile(r"([a-z]+)(?:\([^)]*\))?!?: ")
 _COMMAND = re.compile(r"\A/[\w:.-]+\s+")
+_ID = re.compile(r"\b[0-9a-f]{12,}\b")  # of a commit
 _QUOTED = re.compile(r"\"\"\"|'''")
 _NUMBERED = re.compile(
     r"\W*\d+[.):]|#\d|(?:step|phase|option|part|observation|task|test) #?(?:\d+|[a-z]\b)", re.I
@@ -177,7 +178,7 @@ def title_mender(request: str, closing: str) -> Callable[[str], str]:
     letters = _letters_of(closing)
 
     def mend(title: str) -> str:
-        if _letters_of(title) not in letters:
+        if _letters_of(title) not in letters or _ID.search(title):
             return ""
         whole = next(filter(None, (_complete_clause(one, title) for one in said)), "")
         if is_fragment(whole) or _NUMBERED.match(whole):
