@@ -147,7 +147,7 @@ def waiting_session(store):
 def test_in_the_worker_a_turn_is_named_once_it_was_read(store, home, reader):
     title = "Up to three retries with exponential backoff in PaymentClient.send"
     story = worked(
-        Story(), closing=f"Tests pass.\n\nLook at it.\n\n{title}.\n\nShould I commit it?"
+        Story(), closing=f"Tests pass.\n\nLook at it.\n\n- {title}\n\nShould I commit it?"
     )
     story.store(store)
     with store.transaction("items"):

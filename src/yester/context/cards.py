@@ -138,16 +138,19 @@ def is_work(card: Item) -> bool:
 
 
 def drop_doubles(cards: Sequence[Item]) -> list[Item]:
-    """Without turns that only committed what another one has done, and without the same title
-    twice."""
+    """Without turns that only committed what another one has done, without what is not verified and
+    was changed again, and without the same title twice; the newest first."""
     changed = {card.title for card in cards if card.files_modified}
     commits = {one for card in cards if card.files_modified for one in _HASH.findall(card.subtitle)}
     kept: dict[str, Item] = {}
+    later: set[str] = set()
     for card in cards:
+        again = card_status(card) == "changed" and later.issuperset(card.files_modified)
+        later.update(card.files_modified)
         known = not card.files_modified and (
             card.title in changed or any(one in commits for one in _HASH.findall(card.subtitle))
         )
-        if not known:
+        if not known and not (again and card.files_modified):
             kept.setdefault(card.title, card)
     return list(kept.values())
 
