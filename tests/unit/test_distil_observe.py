@@ -184,11 +184,6 @@ RESULTS = {
         "Done — `total()` now rounds to cents, committed as `a5e4b9d2` on main.",
         "total() now rounds to cents",
     ),
-    "that one of many points which is about the request": (
-        "All changes of this session:\n\n1. Removed the unused `wrap()` helper.\n"
-        "2. Added a generic fallback label for unknown currencies.\n3. Renamed `cart.sum()`.",
-        "Added a generic fallback label for unknown currencies",
-    ),
 }
 
 

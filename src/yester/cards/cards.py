@@ -58,7 +58,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     plan = heading_title(deed.item) if deed is not None else ""
     wanted = plan or request_title(request)
     asks = status.word == "open"  # then what was wanted is more than what was said so far
-    named = (plan, "" if asks else answer, *done, looked.committed_as, *found, wanted, answer)
+    named = (plan, "" if asks else answer, *done, looked.commit_title, *found, wanted, answer)
     titles = (*named, *(draft.title for draft in drafts))
     title = next(filter(None, titles), "")
     undone = wanted if status.evidence.startswith(("`git revert", "`gh pr merge")) else ""

@@ -77,11 +77,11 @@ class Looked:
         return find_request(self.turn.prompt)
 
     @property
-    def asked(self) -> str:
+    def request_title(self) -> str:
         return request_title(self.request)
 
     @property
-    def committed_as(self) -> str:
+    def commit_title(self) -> str:
         """What the work was called when it was committed; a chore's name says nothing."""
         return "" if is_housekeeping(self.subject) else as_title(self.subject)
 

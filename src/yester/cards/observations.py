@@ -72,8 +72,7 @@ _REASONS = frozenset(
 )  # fmt: skip
 _ALL_OF_THEM = re.compile(r"(?:both|all) (?:\w+ ){1,3}now\b", re.I)  # says itself which they are
 _RESULT = re.compile(r"(?:the )?(?:fix|change|solution)\s*(?:\([^)]*\))?\s*[:—–-]\s", re.I)
-# Rare words of the request in one of many points, and in an answer.
-_SHARED, _FEW_SHARED = 3, 2
+_SHARED = 2  # rare words of the request in an answer
 # Who has done it, and that it is done, are no part of a title; what came of it is.
 _CAME_OF_IT = (
     r"now (?!i\b|let\b|that\b|when\b|whenever\b)"
@@ -323,7 +322,7 @@ def _work_title(looked: Looked, gate: Gate) -> tuple[str, str]:
             return read
         if read is not None and titles.commit_type(read[0]):
             return read
-        if found := _first_title(results or _asked_for(looked, closing, gate)):
+        if found := _first_title(results):
             return found
     if read is not None:
         return read
@@ -338,12 +337,12 @@ def _work_title(looked: Looked, gate: Gate) -> tuple[str, str]:
             results += [one for one in bare if not one.tells & _NO_RESULT]
         if found := _first_title(results):
             return found
-    return looked.committed_as or _changed_for(looked), ""
+    return looked.commit_title or _changed_for(looked), ""
 
 
 def _changed_for(looked: Looked) -> str:
     """What was wanted; where that says only what is wrong, with the files that were changed."""
-    wanted, files = looked.asked, looked.turn.edited
+    wanted, files = looked.request_title, looked.turn.edited
     if not wanted or is_fragment(wanted):
         return f"Changed {file_names(files)}"
     claims = not titles.names_fault(wanted) or is_imperative(looked.request)
@@ -360,17 +359,6 @@ def _find_results(closing: Item, gate: Gate) -> list[Statement]:
     labelled = [one for one in said if _RESULT.match(one.text) or one is first]
     leads = [one for one in said if one.lead]
     return [one for one in (*leads, *labelled) if _says_result(one)]
-
-
-def _asked_for(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
-    """The one of several points that is about the request: a message may sum up a whole session."""
-    points = [one for one in gate.statements(closing) if one.kind != "heading"]
-    wanted = _rare_words(looked.request)
-    shared = {one.text: len(wanted & _rare_words(one.text)) for one in points if _says_result(one)}
-    ranked = sorted(shared.values())[-2:]
-    if len(ranked) < 2 or ranked[1] < _SHARED or ranked[0] == ranked[1]:
-        return []
-    return [one for one in points if shared.get(one.text) == ranked[1]]
 
 
 def _rare_words(text: str) -> frozenset[str]:
@@ -527,7 +515,7 @@ def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Ga
     if heading:
         return heading
     found = _first_title([one.statement for one in sorted(taken, key=lambda one: -one.worth)])
-    return looked.asked or (found[0] if found else "")
+    return looked.request_title or (found[0] if found else "")
 
 
 def _answers(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
@@ -546,7 +534,7 @@ def _answers(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
         if one.lead and (
             (one.specific and statement_worth(one) >= (0.0 if one in said[:2] else 1.0))
             or one.text in bold
-            or len(wanted & _rare_words(one.text)) >= _FEW_SHARED
+            or len(wanted & _rare_words(one.text)) >= _SHARED
         )
     ]  # fmt: skip
     leads.sort(key=lambda one: "cause" not in one.tells)

@@ -42,7 +42,6 @@ _REFUSAL = 1_500  # characters at the end of an answer
 _ASKS = frozenset({"AskUserQuestion", "ask_user", "request_user_input"})
 _SEARCHES = frozenset({"grep", "glob", "grep_search", "file_search", "codebase_search", "search"})
 _TO_CHECK = re.compile(r"\brun\b.*\b(?:tests?|lint|build)\b", re.I)
-_CODE_NAME = re.compile(r"\b(?:[A-Za-z]\w*[a-z][A-Z]\w*|\w+_\w+)\b")
 _NOT_POPPED = re.compile(r"stash entry is kept|could not restore untracked files")
 
 
@@ -144,12 +143,6 @@ class View:
         changed = set(self.edited)
         files = (file for step in self.steps if not step.failed for file in step.item.files_read)
         return unite_paths(f for f in own_files(files) if f not in changed)
-
-
-def _is_changed(line: str, changed: str) -> bool:
-    """Is everything that an entry names in what was changed? Lists are often not kept up."""
-    names = _CODE_NAME.findall(line)
-    return len(names) > 1 and all(name in changed for name in names)
 
 
 def own_files(files: Iterable[str]) -> tuple[str, ...]:
@@ -411,12 +404,8 @@ class History:
         since = [step for turn in turns for step in turn.steps if step.item.epoch > said]
         worked = any(step.edited or step.passed for step in since)
         checked = any(step.passed for step in since)
-        lately = (step for turn in turns[-LOOK_BACK:] for step in turn.steps if step.edited)
-        changed = "\n".join(step.item.body for step in lately)
         return "\n".join(
             line
             for line in self._todo.body.split("\n")
-            if not (worked and line.startswith("[>]"))
-            and not (checked and _TO_CHECK.search(line))
-            and not _is_changed(line, changed)
+            if not (worked and line.startswith("[>]")) and not (checked and _TO_CHECK.search(line))
         )
