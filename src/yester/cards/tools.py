@@ -23,9 +23,6 @@ CHECKS = frozenset({"test", "lint", "build"})
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _FOLDER = re.compile(r"(?:\A|&& )(?:cd|git -C) [\"']?(/[^\s\"';&|]+)")
-_OLD_TEXT = ("old_string", "oldString", "old_str")
-_NEW_TEXT = ("new_string", "newString", "new_str")
-_PATCH = ("patchText", "patch", "input")
 _PATCH_LINE = re.compile(r"^([+-])(?!\+\+ |-- )(.*)", re.M)
 
 
