@@ -13,7 +13,6 @@ from yester.ingest.prepare import prepare_item
 from yester.model import Change, Injection, Item, Memo, Project, Session
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10")]
-every_view = pytest.mark.parametrize("route", VIEWS, ids=lambda route: route.path)
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +67,19 @@ def at(server):
     return at
 
 
+@pytest.fixture
+def every_view(viewer, at):
+    """Each view in turn, in one page: a server and a browser profile for each would cost more
+    than what is asked of it. A failure names the view by its address."""
+
+    def every_view():
+        for route in VIEWS:
+            opened(viewer.page, at(route))
+            yield at(route)
+
+    return every_view
+
+
 _UNNAMED = """() => {
   const text = (one) => (one?.textContent ?? "").trim();
   const ids = (one) => (one.getAttribute("aria-labelledby") ?? "").split(" ");
@@ -81,39 +93,37 @@ _UNNAMED = """() => {
 }"""
 
 
-@every_view
-def test_everything_that_can_be_used_has_a_name(viewer, at, route):
-    opened(viewer.page, at(route))
-    assert viewer.page.evaluate(_UNNAMED) == []
+def test_everything_that_can_be_used_has_a_name(viewer, every_view):
+    for view in every_view():
+        assert viewer.page.evaluate(_UNNAMED) == [], view
 
 
-@every_view
-def test_a_view_has_one_first_heading_a_title_and_no_id_twice(viewer, at, route):
+def test_a_view_has_one_first_heading_a_title_and_no_id_twice(viewer, every_view):
     page = viewer.page
-    opened(page, at(route))
-    expect(page.locator("h1")).to_have_count(1)
-    assert page.title().endswith(" · yester")
-    assert len(page.title()) > len(" · yester")
-    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((one) => one.id)")
-    assert len(ids) == len(set(ids))
     headings = "[...document.querySelectorAll('main :is(h1, h2, h3, h4)')]"
-    levels = page.evaluate(f"{headings}.map((one) => Number(one.tagName[1]))")
-    assert all(after - before <= 1 for before, after in zip([0, *levels], levels, strict=False))
+    for view in every_view():
+        expect(page.locator("h1")).to_have_count(1)
+        assert page.title().endswith(" · yester"), view
+        assert len(page.title()) > len(" · yester"), view
+        ids = page.evaluate("[...document.querySelectorAll('[id]')].map((one) => one.id)")
+        assert len(ids) == len(set(ids)), view
+        levels = page.evaluate(f"{headings}.map((one) => Number(one.tagName[1]))")
+        steps = zip([0, *levels], levels, strict=False)
+        assert all(after - before <= 1 for before, after in steps), view
 
 
-@every_view
-def test_where_the_focus_is_can_be_seen(viewer, at, route):
+def test_where_the_focus_is_can_be_seen(viewer, every_view):
     page = viewer.page
-    opened(page, at(route))
-    page.evaluate("document.querySelector('main').focus()")
-    for _ in range(4):
-        page.keyboard.press("Tab")
-        seen = page.evaluate(
-            """() => { const is = document.activeElement, style = getComputedStyle(is);
-              return is === document.body || is.matches(":focus-visible")
-                && style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 }"""
-        )
-        assert seen, page.evaluate("document.activeElement.cloneNode().outerHTML")
+    for view in every_view():
+        page.evaluate("document.querySelector('main').focus()")
+        for _ in range(4):
+            page.keyboard.press("Tab")
+            seen = page.evaluate(
+                """() => { const is = document.activeElement, style = getComputedStyle(is);
+                  return is === document.body || is.matches(":focus-visible")
+                    && style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 }"""
+            )
+            assert seen, (view, page.evaluate("document.activeElement.cloneNode().outerHTML"))
 
 
 # For each piece of text in sight: its colour against the nearest ground behind it (WCAG 2).
@@ -143,25 +153,24 @@ _PALE = """() => {
 _GROUND = "getComputedStyle(document.body).backgroundColor"
 
 
-@every_view
-def test_light_and_dark_differ_and_both_can_be_read(viewer, at, route):
+def test_light_and_dark_differ_and_both_can_be_read(viewer, every_view):
     page = viewer.page
     grounds = []
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
-        opened(page, at(route))
-        grounds.append(page.evaluate(_GROUND))
-        assert page.evaluate(_PALE) == [], scheme
-    assert grounds[0] != grounds[1]
+        for view in every_view():
+            grounds.append(page.evaluate(_GROUND))
+            assert page.evaluate(_PALE) == [], (scheme, view)
+    light, dark = grounds[: len(VIEWS)], grounds[len(VIEWS) :]
+    assert not set(light) & set(dark)
 
 
-@every_view
-def test_no_view_is_wider_than_a_phone(viewer, at, route):
+def test_no_view_is_wider_than_a_phone(viewer, every_view):
     page = viewer.page
     page.set_viewport_size({"width": 400, "height": 800})
-    opened(page, at(route))
-    assert page.evaluate("document.scrollingElement.scrollWidth") <= 400
-    assert page.evaluate("document.querySelector('main').scrollWidth") <= 400
+    for view in every_view():
+        assert page.evaluate("document.scrollingElement.scrollWidth") <= 400, view
+        assert page.evaluate("document.querySelector('main').scrollWidth") <= 400, view
 
 
 def test_back_and_forward_lead_through_all_views(viewer, at):
