@@ -45,6 +45,7 @@ from yester.ingest.prepare import SHELLS
 from yester.model import Failure, Filters, Item, Paging, Project, Queue
 from yester.store import open_store
 from yester.store.contract import Store
+from yester.text.edits import find_edits
 
 HOOK = Path(__file__).parent.parent / "plugin" / "hooks" / "hook.py"
 _LATER = 1 << 50
@@ -59,6 +60,8 @@ class Replay:
     sessions: dict[int, str]  # run → its session
     facts: dict[str, set[str]] = field(default_factory=dict)  # session → what it was told
     counts: Counter[str] = field(default_factory=Counter)
+    marks: Counter[str] = field(default_factory=Counter)  # error → how often something was told
+    met_marks: list[tuple[frozenset[str], bool]] = field(default_factory=list)  # and was it told?
     shown: list[str] = field(default_factory=list)
     met: set[tuple[str, str]] = field(default_factory=set)
 
@@ -76,7 +79,11 @@ class Replay:
             plan = decode_object(item.body.split("\n\n")[0]) or {"plan": item.body}
             self.ask(item, Action(item.tool, plan))
         elif item.files_modified:
-            self.ask(item, Action(item.tool, {"file_path": item.files_modified[0]}))
+            self.counts["edits"] += 1
+            for edit in find_edits(item)[:1]:
+                given = {"file_path": edit.file, "old_string": edit.before,
+                         "new_string": edit.after}  # fmt: skip
+                self.ask(item, Action(item.tool, given))
 
     def ask(self, item: Item, action: Action) -> Context:
         here = Here(self.projects[item.project], item.session, item.epoch)
@@ -85,6 +92,8 @@ class Replay:
         for line in found.shown:
             about, _, mark = line.reason.partition(" ")
             facts.add(line.reason)
+            if about in ("error", "command"):
+                self.marks[mark] += 1
             self.counts[f"told: {about}"] += 1
             false = self.is_false(item, about, mark)
             self.counts["false"] += false
@@ -116,7 +125,10 @@ class Replay:
         before = any(f"error {one.mark}" in told for one in known)
         # What was said before the command itself was said in time, too.
         warned = any(f"command {one.mark}" in self.facts[item.session] for one in known)
-        self.counts[f"{name}: told"] += bool(found.text or before or warned)
+        in_time = bool(found.text or before or warned)
+        self.counts[f"{name}: told"] += in_time
+        if not logs:
+            self.met_marks.append((frozenset(one.mark for one in new), in_time))
 
     def had_ended(self, one: Failure, item: Item) -> bool:
         return any(
@@ -176,6 +188,15 @@ def report(replay: Replay, show: int) -> None:
         print(f"{name}: {met}, told {told} ({told / max(met, 1):.0%})")
     for name in sorted(name for name in counts if name.startswith("told: ")):
         print(f"{name}: {counts[name]}")
+    if replay.marks:
+        most, often = replay.marks.most_common(1)[0]
+        others = [told for marks, told in replay.met_marks if most not in marks]
+        print(
+            f"without the error that most was told of ({often} of {replay.marks.total()} lines): "
+            f"met again {len(others)}, told {sum(others)}; lines {replay.marks.total() - often} "
+            f"of {len(replay.marks) - 1} errors"
+        )
+    print(f"edits {counts['edits']:,}")
     rate = 200 * counts["false"] / max(counts["uses of tools"], 1)
     print(f"false: {counts['false']} ({rate:.2f} in 200 uses)")
 
@@ -244,13 +265,22 @@ def measure_answers(store: Store, number: int, now: int) -> None:
             store, Action("Bash", given, output, True), Here(projects[item.project], "", now), ()
         )
 
+    def change(item: Item) -> None:
+        edit = find_edits(item)[0]
+        given = {"file_path": edit.file, "old_string": edit.before, "new_string": edit.after}
+        at_action(store, Action("Edit", given), Here(projects[item.project], "", now), ())
+
     def ask(item: Item) -> None:
         at_prompt(store, item.body, Here(projects[item.project], "", now))
 
     failure, prompt = median(clock(lambda i=i: fail(i)) for i in runs), 0.0
     prompt = median(clock(lambda i=i: ask(i)) for i in prompts)
-    print(f"answer: {failure:.1f} ms CPU after a failure, {prompt:.1f} ms at a prompt "
-          f"({failure / prompt:.2f} times)")  # fmt: skip
+    edits = [item for item in tool_uses(store) if find_edits(item) and find_edits(item)[0].before]
+    edit = median(clock(lambda i=i: change(i)) for i in edits[-number:])
+    print(
+        f"answer: {failure:.1f} ms CPU after a failure, {edit:.1f} ms before an edit, "
+        f"{prompt:.1f} ms at a prompt ({failure / prompt:.2f} and {edit / prompt:.2f} times)"
+    )
 
 
 def main() -> None:

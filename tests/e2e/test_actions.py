@@ -28,8 +28,13 @@ SECOND = "Show the tide beside each berth"
 CHECK = calls(bash("python -m pytest -q test_link.py"))
 
 
-def write(name: str, content: str) -> dict[str, Any]:
-    return calls(("Write", {"file_path": f"{{PROJECT}}/{name}", "content": content}))
+def write(name: str, content: str, text: str = "") -> dict[str, Any]:
+    return calls(("Write", {"file_path": f"{{PROJECT}}/{name}", "content": content}), text=text)
+
+
+def edit(old: str, new: str) -> dict[str, Any]:
+    given = {"file_path": "{PROJECT}/link.py", "old_string": old, "new_string": new}
+    return calls(("Edit", given))
 
 
 RULES = (
@@ -48,9 +53,9 @@ RULES = (
 )
 
 
-def ours(request: dict[str, Any]) -> list[str]:
+def ours(request: dict[str, Any], begins: str = "Seen ") -> list[str]:
     text = RUNNER._all_text(request["body"])
-    return re.findall(r"(?m)^Seen before .*$", text)
+    return re.findall(rf"(?m)^{begins}.*$", text)
 
 
 def test_what_ended_an_error_arrives_once_after_the_next_session_has_met_it(tmp_path: Path) -> None:
@@ -59,6 +64,7 @@ def test_what_ended_an_error_arrives_once_after_the_next_session_has_met_it(tmp_
         user.home.mkdir(mode=0o700)
         (user.project / "link.py").write_text(LINK)
         (user.project / "test_link.py").write_text(TESTS)
+        assert user.yester("worker", "start").returncode == 0
         user.run(FIRST)
         user.drain()
         until(lambda: (user.home / "run" / "armed").exists())
@@ -73,6 +79,72 @@ def test_what_ended_an_error_arrives_once_after_the_next_session_has_met_it(tmp_
     assert {len(found) for found in lines} == {1}, told  # once, though it failed twice
     assert "link.py" in lines[0][0]
     assert "the gateway drops idle links" in lines[0][0]
+
+
+POOL = "def dial():\n    return pool.take(timeout=30)\n"
+DIAL = "def dial():\n    return open_link(attempts=3)\n\n\ndef open_link(attempts):\n    return 1\n"
+WHY = "the gateway drops idle links after 10 seconds"
+TRIED, WRITTEN = "Take the links from a pool", "Dial for each call instead"
+CHANGED = "Let the gateway be dialled five times"
+LOOK = calls(("Read", {"file_path": "{PROJECT}/link.py"}))
+LATER = (
+    turn(re.escape(TRIED), LOOK, write("link.py", POOL), CHECK, "The test still fails."),
+    turn(
+        re.escape(WRITTEN),
+        LOOK,
+        CHECK,
+        write("link.py", DIAL, f"It fails because {WHY}."),
+        CHECK,
+        f"One connection for each call, because {WHY}.",
+    ),
+    turn(
+        re.escape(CHANGED),
+        LOOK,
+        edit("open_link(attempts=3)", "pool.take(timeout=50)"),
+        CHECK,
+        edit("def open_link(attempts):", "def open_link(attempts=5):"),
+        CHECK,
+        "It was met again.",
+    ),
+)
+
+
+@pytest.mark.requirement("REC-23")
+def test_who_changes_a_function_and_meets_its_error_is_told_both_each_at_its_moment_once(
+    tmp_path: Path,
+) -> None:
+    user = Desk(tmp_path / "e2e", LATER, None)
+    try:
+        user.home.mkdir(mode=0o700)
+        (user.project / "link.py").write_text("def dial():\n    return None\n")
+        (user.project / "test_link.py").write_text(TESTS)
+        assert user.yester("worker", "start").returncode == 0
+        user.run(TRIED)
+        user.drain()
+        user.run(WRITTEN)
+        user.drain()
+        until(lambda: '/link.py"' in _read_armed(user.home))
+        before = len(user.client.api.requests)
+        user.run(CHANGED)
+        asked = [one for one in user.client.api.requests[before:] if one["body"].get("tools")]
+    finally:
+        user.close()
+    lines = [ours(request, "These lines: ") for request in asked]
+    errors = [ours(request) for request in asked]
+    # Requests: the prompt, behind Read, behind the edit, behind the failing run …
+    assert [len(found) for found in lines[:3]] == [0, 0, 1], lines
+    assert {len(found) for found in lines[2:]} == {1}, lines  # once, though two places are edited
+    assert "done: " in lines[2][0]
+    assert "the gateway drops idle links" in lines[2][0]
+    assert re.search(r"; \d+ failed: ", lines[2][0]), lines[2][0]
+    assert [len(found) for found in errors[:4]] == [0, 0, 0, 1], errors
+    assert {len(found) for found in errors[3:]} == {1}, errors  # once, though it failed twice
+    assert "link.py" in errors[3][0]
+
+
+def _read_armed(home: Path) -> str:
+    path = home / "run" / "armed"
+    return path.read_text() if path.exists() else ""
 
 
 def test_a_rule_that_blocks_keeps_a_file_as_it_is_and_a_told_one_does_not(tmp_path: Path) -> None:

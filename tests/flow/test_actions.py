@@ -4,6 +4,8 @@ is told one line, and it is booked. What followed is counted."""
 from __future__ import annotations
 
 import json
+import os
+import re
 
 import pytest
 
@@ -15,7 +17,7 @@ from yester.capture.question import ask_worker
 from yester.context.actions import BUDGET, Action, at_action, list_armed
 from yester.context.block import Here
 from yester.memories.remember import Draft, remember
-from yester.model import Failure, Feedback, Injection, Project
+from yester.model import Failure, Feedback, Injection, Project, replace
 from yester.operations.actions import FixRequest, find_fixes, switched_off
 from yester.operations.request import make_request
 from yester.store.figures import reflex_totals
@@ -146,11 +148,118 @@ def test_a_rule_about_a_file_is_told_and_only_the_users_word_stops_a_tool(memory
     assert again.decision == "block"
 
 
+OLD, POOLED = "link = pool.take(timeout=30)", "link = pool.take(timeout=30, check=True)"
+NEW = "link = dial(gateway, attempts=3)"
+
+
+def link_story(store, session="dddddddd-4"):
+    """A pool is tried in vain and taken back; then each call dials, because …"""
+    story = Story(session, clock=1_780_000_000_000)
+    story.prompt("Let the pool check its links")
+    story.replaces("src/link.py", OLD, POOLED)
+    story.fails("pytest -q", BROKEN)
+    story.says("The pool cannot check its links, the tests still fail.")
+    story.prompt("Dial for each call then")
+    story.says("It fails because the gateway drops idle links after 10 seconds.")
+    story.replaces("src/link.py", POOLED, NEW)
+    story.ran("pytest -q", "5 passed in 0.09s")
+    story.says("One connection per call, because the gateway drops idle links after 10 seconds.")
+    story.store(store)
+    distilled(store)
+
+
+def edit_lines(old, new="gone = True", file="/home/sam/shop/src/link.py"):
+    return Action("Edit", {"file_path": file, "old_string": old, "new_string": new})
+
+
+def told_lines(context):
+    return [line for line in context.text.split("\n") if line.startswith("These lines: ")]
+
+
+def test_before_lines_are_changed_the_turn_that_wrote_them_says_why_and_what_had_failed(
+    memory, shop
+):
+    store = memory.store
+    link_story(store)
+    found = at_action(store, edit_lines(f"def call():\n    {NEW}\n    return 1"), shop, ())
+    (line,) = told_lines(found)
+    assert re.match(r"These lines: \d+ done: “.*the gateway drops idle links.*”", line), line
+    assert re.search(r"; \d+ failed: “.*pool", line), line
+    assert estimate_tokens(found.text) <= BUDGET
+    known = [one.reason for one in found.shown]
+    assert at_action(store, edit_lines(NEW), shop, known).text == ""  # once
+    own = replace(shop, session="dddddddd-4")
+    assert at_action(store, edit_lines(NEW), own, ()).text == ""  # it knows that itself
+    early = replace(shop, now=1_700_000_000_000)
+    assert at_action(store, edit_lines(NEW), early, ()).text == ""
+    for other in (edit_lines("x = another_line_of(it)"), edit_lines(NEW, file="/etc/link.py")):
+        assert at_action(store, other, shop, ()).text == ""
+    several = {"file_path": "/home/sam/shop/src/link.py",
+               "edits": [{"old_string": "a", "new_string": "b"},
+                         {"old_string": NEW, "new_string": "gone = True"}]}  # fmt: skip
+    assert told_lines(at_action(store, Action("MultiEdit", several), shop, ())) == [line]
+
+
+def test_what_stays_in_a_place_that_is_changed_is_not_what_is_told_of(memory, shop):
+    link_story(memory.store)
+    text = f"{NEW}\nlast_of_all(link)"
+    kept = edit_lines(text, f"{NEW}\nfirst_of_all(link)")
+    assert at_action(memory.store, kept, shop, ()).text == ""
+    between = edit_lines(NEW, f"{NEW}\nfirst_of_all(link)")
+    assert told_lines(at_action(memory.store, between, shop, ()))
+
+
+def test_a_part_of_a_line_and_a_whole_file_are_known_by_the_lines_they_replace(
+    memory, shop, tmp_path
+):
+    link_story(memory.store)
+    here = replace(shop, project=replace(shop.project, root=str(tmp_path)))
+    path = tmp_path / "src" / "link.py"
+    given = {"file_path": str(path), "content": "gone = True\n"}
+    assert at_action(memory.store, Action("Write", given), here, ()).text == ""
+    path.parent.mkdir()
+    path.write_text(f"def call():\n    {NEW}\n")
+    assert told_lines(at_action(memory.store, Action("Write", given), here, ()))
+    part = edit_lines("attempts=3", "attempts=5", str(path))
+    assert told_lines(at_action(memory.store, part, here, ()))
+    path.unlink()
+    os.mkfifo(path)  # nobody waits for it
+    assert at_action(memory.store, Action("Write", given), here, ()).text == ""
+
+
+def test_hooks_ask_before_edits_of_files_whose_turns_have_something_to_say(memory, shop):
+    link_story(memory.store)
+    story = Story("eeeeeeee-5", clock=1_781_000_000_000)
+    story.prompt("Show the tide beside each berth")
+    story.replaces("src/tide.py", "show = None", "show = tide_of(berth)")
+    story.says("Done.")
+    story.store(memory.store)
+    distilled(memory.store)
+    armed = list_armed(memory.store)
+    assert 'PreToolUse /src/link.py"' in armed
+    assert not [line for line in armed if "tide" in line]
+    assert not [line for line in list_armed(memory.store, ["tell.lines"]) if 'link.py"' in line]
+    off = at_action(memory.store, edit_lines(NEW), shop, (), ["tell.lines"])
+    assert off.text == ""
+
+
+@pytest.mark.requirement("MEM-09")
+def test_what_a_private_project_has_met_is_told_nowhere_else(memory, shop):
+    link_story(memory.store)
+    failing = Action("Bash", {"command": "pytest -q"}, BROKEN, True)
+    own = at_action(memory.store, failing, shop, ())
+    assert "Seen before" in own.text
+    elsewhere = replace(shop, project=Project("name:port", "port", "/home/sam/port"))
+    assert "Seen before" in at_action(memory.store, failing, elsewhere, ()).text
+    private = replace(elsewhere, private=("name:shop",))
+    assert at_action(memory.store, failing, private, ()).text == ""
+
+
 def test_a_reflex_that_is_switched_off_says_nothing_and_arms_nothing(memory, shop):
     store = memory.store
     remember(store, Draft("Never edit api.py", "rule"), shop.project, memory.by(""))
     assert at_action(store, change("api.py"), shop, (), ["tell.before"]).text == ""
-    assert list_armed(store, ["tell.before", "tell.endings"]) == []
+    assert list_armed(store, ["tell.before", "tell.endings", "tell.lines"]) == []
     assert switched_off(memory.config) == []
 
 

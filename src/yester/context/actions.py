@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from yester.agents.values import relative_path, text_at
@@ -30,7 +31,7 @@ from yester.cards.tools import (
     typed_command,
 )
 from yester.context.block import Context, Here, Page
-from yester.context.cards import is_finished, read_cards
+from yester.context.cards import find_open_ends, find_turns, is_finished, read_cards
 from yester.context.endings import ending_lines, find_ending
 from yester.context.lines import (
     card_line,
@@ -39,12 +40,15 @@ from yester.context.lines import (
     quote_text,
     replace_quotes,
 )
+from yester.files import read_bytes
 from yester.ingest.prepare import SHELLS
 from yester.memories.memory import GLOBAL
 from yester.memories.rules import list_rules, match_glob
 from yester.model import Failure, Filters, Item, Memo, Paging, replace
+from yester.recall.authors import Stretch, find_line_authors
 from yester.redact import redact
 from yester.store.contract import Store
+from yester.text.edits import Edit, normalise_line, normalise_lines, planned_edits
 
 BUDGET = 120  # tokens, all that is around the line among them
 PLANS = ("ExitPlanMode", "exit_plan_mode")
@@ -53,6 +57,8 @@ _NAMED = 0.75  # share of the words of what was tried that a line of a plan has
 _WORDS = 3  # that it has at least
 _RULE, _ERROR, _COMMAND = 160, 80, 90  # characters
 _MOST_LINES = 400  # of a plan
+_LONG_WHY, _SHORT_WHY = 160, 80  # characters
+_LARGEST_FILE = 1 << 20  # bytes of one that is about to be written over
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +186,87 @@ def rule_covers(memo: Memo, file: str) -> bool:
     return any(match_glob(name, file) for name in _named_files(memo))
 
 
+def _tell_authors(store: Store, action: Action, here: Here) -> Iterator[Line]:
+    """Who wrote the lines that are about to be changed, and what had failed there: of the turns of
+    earlier sessions the one with most of these lines that has something to say."""
+    file = relative_path(action.file, here.project.root)
+    edits = planned_edits(action.given, file) if file and not action.command else []
+    edits = [_whole_lines(edit, action.file) for edit in edits]
+    lines = [line for edit in edits for line in edit.before.split("\n")]
+    if not any(lines):
+        return
+    filters = Filters(projects=(here.project.key,), without_session=here.session, until=here.now)
+    stretches = find_line_authors(store, [file], lines, filters)
+    kept = {line for edit in edits for line in normalise_lines(edit.after)}
+    words = list(map(normalise_line, lines))
+    gone = {at for at, word in enumerate(words, 1) if word and word not in kept}
+    touched: list[tuple[int, Stretch]] = []
+    for one in stretches:
+        # Where nothing goes, something comes between: then it is about all of them.
+        places = {at for at in range(one.first, one.last + 1) if at in gone or not gone}
+        if one.turn is not None and places.difference(one.ambiguous):
+            touched.append((len(places), one))
+    turns = {turn for _, one in touched for turn in (one.turn, *one.former, *one.others) if turn}
+    cards = find_turns(store, turns) if turns else {}
+    for _, one in sorted(touched, key=lambda pair: -pair[0]):
+        card = cards.get(one.turn) if one.turn else None
+        before = [cards[turn] for turn in (*one.former, *one.others) if turn in cards]
+        tried = [other for other in before if has_failed(other)]
+        why = card.body or _open_text(store, card, here) if card is not None else ""
+        if card is None or not (why or tried or has_failed(card)):
+            continue
+        said = [
+            _short_card(replace(card, body=why), here, most) for most in (_LONG_WHY, _SHORT_WHY)
+        ]
+        failed = f"; {_short_card(tried[-1], here, _SHORT_WHY)}" if tried else ""
+        for text in (*(f"{text}{failed}" for text in said), *said):
+            yield f"These lines: {text}", card.id, f"lines {card.id}", ""
+
+
+def _open_text(store: Store, card: Item, here: Here) -> str:
+    """What a turn has left open, and nobody has closed since."""
+    if not card.sections.get("next_steps"):
+        return ""
+    cards = read_cards(store, Filters(projects=(card.project,), until=here.now))
+    ends = (one for one in find_open_ends(cards, here.now) if one.card.id == card.id)
+    return next((f"Open: {one.text}" for one in ends if one.text), "")
+
+
+def _whole_lines(edit: Edit, path: str) -> Edit:
+    """The same in lines of the file as it is now: an edit may name a part of one, and one that
+    writes all of the file names none."""
+    try:
+        text = read_bytes(Path(path), _LARGEST_FILE).decode("utf-8", "replace")
+    except (OSError, ValueError):  # there is none, or no file that can be read
+        return edit
+    if edit.blind > 1:
+        return edit._replace(before=text)
+    head, found, tail = text.partition(edit.before) if edit.before else ("", "", "")
+    left, right = head.rpartition("\n")[2], tail.partition("\n")[0]
+    if not found:
+        return edit
+    return edit._replace(before=f"{left}{edit.before}{right}", after=f"{left}{edit.after}{right}")
+
+
+def _short_card(card: Item, here: Here, most: int) -> str:
+    """`45 done: “One connection per call” “Idle ones are dropped.” (2 Nov)`"""
+    short = replace(
+        card, subtitle=f"{card_status(card)}: ", files_modified=(), body=one_line(card.body, most)
+    )
+    return card_line(short, here.calendar)
+
+
+def says_why(card: Item) -> bool:
+    """Is there more to tell of a turn than what it did: why, what is open, that it failed?"""
+    return card.kind == "summary" and bool(
+        card.body or card.sections.get("next_steps") or has_failed(card)
+    )
+
+
+def has_failed(card: Item) -> bool:
+    return card_status(card) in ("failed", "reverted")
+
+
 def _named_files(memo: Memo) -> list[str]:
     """Files and folders that a rule names: what has a slash or an ending."""
     words = re.findall(r"[\w*./@+-]*[\w*]", str(memo.content.get("rule", "")))
@@ -209,16 +296,17 @@ def failed_approaches(store: Store, here: Here) -> list[Item]:
     cards = read_cards(store, Filters(projects=(here.project.key,), until=here.now))
     return [
         card for at, card in enumerate(cards)
-        if card_status(card) in ("failed", "reverted") and card.session != here.session
+        if has_failed(card) and card.session != here.session
         and not is_finished(card, cards[:at])
     ]  # fmt: skip
 
 
-# Each with the setting that switches it off, in the order in which they are asked. What is known
-# about the lines that an edit replaces belongs before the rule's.
+# Each with the setting that switches it off, in the order in which they are asked: the user's word
+# comes before what is known.
 _REFLEXES: Sequence[tuple[str, Reflex]] = (
     ("tell.endings", _tell_ending),
     ("tell.before", _tell_rule),
+    ("tell.lines", _tell_authors),
     ("tell.before", _tell_substitute),
     ("tell.before", _tell_approach),
 )
@@ -257,14 +345,16 @@ def list_armed(store: Store, switched_off: Iterable[str] = ()) -> list[str]:
             for name in ([memo.path] if memo.scope == "path" else _named_files(memo))
         ]
         words = dict.fromkeys([*filter(None, heads[:_MOST_ARMED]), *map(_path_literal, paths)])
-        if any(_has_failed(card) for card in read_cards(store, Filters())):
+        if any(has_failed(card) for card in read_cards(store, Filters())):
             words |= dict.fromkeys(f'"{name}"' for name in PLANS)
         lines += [f"PreToolUse {word}" for word in words]
+    if "tell.lines" not in off:
+        cards = store.select(Filters(kinds=("summary",)), Paging(_MOST_ARMED))
+        files = (file for card in cards if says_why(card) for file in card.files_modified)
+        # As the last part of a path that stands in quotes: a command that names it does not ask.
+        ends = dict.fromkeys(f'/{"/".join(file.split("/")[-2:])}"' for file in files)
+        lines += [f"PreToolUse {end}" for end in list(ends)[:_MOST_ARMED] if end.isascii()]
     return lines
-
-
-def _has_failed(card: Item) -> bool:
-    return card_status(card) in ("failed", "reverted")
 
 
 def _literal(text: str) -> str:

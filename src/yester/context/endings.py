@@ -66,7 +66,7 @@ def find_ending(
     for mark in marks:
         met = [row for row in store.entries(Failure, {"mark": mark}) if row.epoch < here.now]
         items = {item.id: item for item in store.get([row.item for row in met])}
-        met = [row for row in met if row.item in items and not _is_own(items[row.item], here)]
+        met = [row for row in met if row.item in items and not _is_hidden(items[row.item], here)]
         own = [row for row in met if items[row.item].project == here.project.key]
         rows = own or (met if here.everywhere else [])
         episodes = _join_episodes(rows, items, here.now)
@@ -80,8 +80,9 @@ def find_ending(
     return None
 
 
-def _is_own(item: Item, here: Here) -> bool:
-    return bool(here.session) and item.session == here.session
+def _is_hidden(item: Item, here: Here) -> bool:
+    own = bool(here.session) and item.session == here.session
+    return own or item.project in here.private
 
 
 def _join_episodes(rows: Iterable[Failure], items: dict[int, Item], now: int) -> list[Failure]:

@@ -17,12 +17,13 @@ from yester.config import Config, narrow_config
 from yester.context.actions import SETTINGS, Action, at_action
 from yester.context.block import Context, Here
 from yester.context.endings import Ending, ending_lines, find_ending
+from yester.git import find_top
 from yester.memory import Memory
-from yester.model import Project
+from yester.model import ANYTHING, Project, replace
 from yester.operations import fields
 from yester.operations.fields import about
 from yester.operations.request import Request
-from yester.project import named_project
+from yester.project import Projects, named_project
 from yester.redact import redact
 
 # By the names of Claude Code → what happens. Answered where there is something to say (run/armed).
@@ -38,6 +39,7 @@ class ActionRequest:
 
     action: Action
     project: Project
+    cwd: str = ""
     session: str = ""
     now: int = 0  # ms; 0: the present
     facts: Collection[str] = ()
@@ -46,9 +48,12 @@ class ActionRequest:
 
 def build_action_context(memory: Memory, request: ActionRequest) -> Context:
     config = narrow_config(memory.config, request.variables)
+    project, private = request.project, Projects(config.projects, private=config.private).private
+    # A file's path is seen from the work tree at hand.
+    top = find_top(request.cwd, project.root) if request.cwd else project.root
     here = Here(
-        request.project, request.session, request.now or memory.now,
-        everywhere=config.flag("cross_project"),
+        replace(project, root=top), request.session, request.now or memory.now,
+        everywhere=config.flag("cross_project"), private=tuple(private - {project.key}),
     )  # fmt: skip
     off = switched_off(config)
     return at_action(memory.reading, request.action, here, request.facts, off)
@@ -93,7 +98,8 @@ def find_fixes(memory: Memory, request: FixRequest) -> Fixes:
     """What ended an error before, in the project, else in any."""
     store = memory.reading
     project = memory.find_project(request.project) if request.project else named_project("")
-    here = Here(project, "", memory.now)
+    private = memory.hide_private(ANYTHING, request.project).without_projects
+    here = Here(project, "", memory.now, private=private)
     names = {one.key: one.name for one in store.projects()}
     text = redact(request.text)
     found = {error_mark(one): one for one in find_errors(text)}

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from yester.store.contract import Store
 
 
-REFLEXES = ("error", "command", "rule", "plan")  # what a line at the moment of action is about
+# What a line at the moment of action is about.
+REFLEXES = ("error", "command", "rule", "lines", "plan")
 _MOST_LINES = 2_000  # of the ledger that are looked at for what followed
 
 
@@ -355,10 +356,12 @@ def reflex_totals(store: Store, since: int) -> list[Reflex]:
             for one in feedback
             if one.item == line.item and one.session in (0, line.session)
         }
-        came = "used" if "acted" in own or "useful" in own else "ignored"
+        about = line.reason.split(" ")[0]
+        # Before an edit: that the file is changed then says nothing.
+        own.pop("acted" if about == "lines" else "", None)
+        came = "used" if own.keys() & {"acted", "fetched", "useful"} else "ignored"
         if "useless" in own or ("acted" in own and _met_again(store, line, own["acted"])):
             came = "wrong"
-        about = line.reason.split(" ")[0]
         counts.setdefault(about, Counter()).update(["told", came])
     names = ("told", "used", "ignored", "wrong")
     return [Reflex(about, *(counts[about][name] for name in names)) for about in sorted(counts)]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from yester.agents.values import decode_json, text_at
+from yester.agents.values import decode_json, text_at, to_text
 from yester.model import EditedLines, Item
 
 OLD_TEXT = ("old_string", "oldString", "old_str", "oldText")
@@ -39,20 +39,35 @@ class Edit(NamedTuple):
 
 def find_edits(item: Item) -> list[Edit]:
     """The places that a use of a tool has changed, as far as it tells."""
-    file = item.files_modified[0] if item.files_modified else ""
     if item.changes:
-        return [Edit(file, *pair) for pair in item.changes]
-    old, new = item.call_field(*OLD_TEXT), item.call_field(*NEW_TEXT)
+        return [Edit(item.files_modified[0], *pair) for pair in item.changes]
     cut = int(item.call is not None and item.call.cut)
+    return _read_edits(item.call_field, item.files_modified, cut)
+
+
+def planned_edits(given: Mapping[str, Any], file: str) -> list[Edit]:
+    """The same of a tool that is still to be used, by its input."""
+
+    def find_field(*names: str) -> str | None:
+        return next((to_text(given[name]) for name in names if name in given), None)
+
+    return _read_edits(find_field, (file,) if file else (), 0)
+
+
+def _read_edits(
+    find_field: Callable[..., str | None], files: Sequence[str], cut: int
+) -> list[Edit]:
+    file = files[0] if files else ""
+    old, new = find_field(*OLD_TEXT), find_field(*NEW_TEXT)
     if old is not None or new is not None:
         return [Edit(file, old or "", new or "", cut)]
-    if (content := item.call_field(*_WHOLE)) is not None:
+    if (content := find_field(*_WHOLE)) is not None:
         return [Edit(file, "", content, 1 if cut else 2)]
-    if (part := item.call_field(*_PART)) is not None:
+    if (part := find_field(*_PART)) is not None:
         return [Edit(file, "", part, 1)]
-    if patch := item.call_field(*PATCH):
-        return [one._replace(blind=cut) for one in _read_patch(patch, item.files_modified)]
-    edits = decode_json(item.call_field("edits") or "")
+    if patch := find_field(*PATCH):
+        return [one._replace(blind=cut) for one in _read_patch(patch, files)]
+    edits = decode_json(find_field("edits") or "")
     if not isinstance(edits, list):
         return []
     pairs = [(text_at(edit, *OLD_TEXT), text_at(edit, *NEW_TEXT)) for edit in edits]

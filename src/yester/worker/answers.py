@@ -398,10 +398,10 @@ class Answers:
         }
         project = self._events.projects.by_key(session.project)
         action = Action(event.tool, event.given, event.output, event.failed)
-        return build_action_context(
-            self._memory,
-            ActionRequest(action, project, event.session, event.epoch, facts, event.hints),
+        request = ActionRequest(
+            action, project, event.cwd, event.session, event.epoch, facts, event.hints
         )
+        return build_action_context(self._memory, request)
 
     def _make_request(self, event: HookEvent) -> ContextRequest:
         project = self._events.projects.by_key(self._events.session_of(event).project)
