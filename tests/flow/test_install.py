@@ -105,7 +105,7 @@ def test_installing_tries_the_whole_way_keeps_nothing_of_it_and_can_be_taken_bac
     done = run("install", "--agent", "claude-code", "--yes")
     assert (done.code, done.err) == (0, ""), done.out
     assert done.out.startswith(shown.out)
-    assert "✓ hooks: 11 of 11 do what they should" in done.out
+    assert "✓ hooks: Claude Code: 11 of 11 do what they should" in done.out
     assert "✓ claude-code: 2.1.325 loads" in done.out
     assert "✓ worker: pid " in done.out
     after = tree(own_home)

@@ -19,11 +19,11 @@ import pytest
 
 import yester
 from tests.capturing import answered, made, put_python, worker_that
-from yester.agents.descriptors import CLAUDE_CODE
+from yester.agents.descriptors import AGENTS, CLAUDE_CODE
 from yester.config import load_config
 from yester.model import replace
 from yester.operate import install
-from yester.operate.doctor import checks, claude_code, examine
+from yester.operate.doctor import agents, checks, examine
 from yester.operate.doctor.finding import Check, Examination, walk_checks
 from yester.tables import load_table
 from yester.worker.process import seat_holder, take_seat, worker_command, write_launch
@@ -43,7 +43,8 @@ def home(tmp_path):
 def examined(home, look, fix=False, environ=None, folders=(), **more):
     """What one check finds."""
     config = load_config(home, {})
-    case = Examination(home, config, environ or {}, NOW, fix, folders=folders)
+    places = [install.Place(home, CLAUDE_CODE, folder) for folder in folders]
+    case = Examination(home, config, environ or {}, NOW, fix, places=places)
     for name, value in more.items():
         case = replace(case, **{name: value})
     return list(walk_checks([Check("check", look)], case))
@@ -86,7 +87,7 @@ def test_every_row_is_said_somewhere_and_with_all_that_it_has_in_braces():
         for name, row in names.items()
     }
     said = set()
-    for path in Path(claude_code.__file__).parent.glob("*.py"):
+    for path in Path(agents.__file__).parent.glob("*.py"):
         inner = list(ast.walk(ast.parse(path.read_text())))
         texts = {one.value for one in inner if isinstance(one, ast.Constant)}
         given = {one.arg for one in inner if isinstance(one, ast.keyword)} | texts
@@ -342,7 +343,7 @@ def test_the_client_is_asked_whether_it_loads_us(
     home, installed, tmp_path, version, listed, state, text, fix
 ):
     environ = program(tmp_path, version, listed)
-    look = claude_code.look_at_folders
+    look = agents.look_at_agents
     last = only(examined(home, look, environ=environ, folders=[installed]))
     assert last.state == state
     assert text in last.text
@@ -356,7 +357,7 @@ def test_settings_of_the_client_that_keep_hooks_out_are_named_and_left_alone(
     path, environ = installed / "settings.json", program(tmp_path, listed=LOADED)
 
     def examined_client():
-        look, folders = claude_code.look_at_folders, [installed]
+        look, folders = agents.look_at_agents, [installed]
         return examined(home, look, environ=environ, folders=folders, fix=True)
 
     path.write_text('{"disableAllHooks": true}')
@@ -372,7 +373,7 @@ def test_settings_of_the_client_that_keep_hooks_out_are_named_and_left_alone(
 @pytest.mark.requirement("DEL-12")
 def test_a_copy_of_another_version_is_a_problem_that_can_be_mended(home, installed):
     (install.copy_folder(home) / "hooks" / "hook.py").write_text("pass\n")
-    (found,) = mended(home, claude_code.look_at_plugin, folders=[installed])
+    (found,) = mended(home, agents.look_at_plugin, folders=[installed])
     assert "is not that of this version: hook.py" in found.text
 
 
@@ -384,28 +385,67 @@ def test_an_agent_that_has_lost_us_is_a_problem_and_one_without_us_a_note(
     other = tmp_path / "other"
     other.mkdir()
     places = [installed, other, tmp_path / "none"]
-    found = examined(home, claude_code.look_at_folders, environ={"PATH": ""}, folders=places)
+    found = examined(home, agents.look_at_agents, environ={"PATH": ""}, folders=places)
     assert states(found) == [("claude-code", "problem"), ("claude-code", "note")]
-    assert "its link is gone" in found[0].text
+    assert f"not in place any more: {install.plugin_link(installed)}" in found[0].text
     assert "has no yester" in found[1].text
     assert all("yester install" in one.fix for one in found)
 
 
+TRUSTING = """#!{python}
+import json, sys
+if sys.argv[1] == "--version":
+    sys.exit(print("codex-cli 0.169.0"))
+for line in sys.stdin:
+    told = json.loads(line)
+    if told["method"] == "hooks/list":
+        hook = {{"command": "python3 {copy}/hooks/hook.py Stop codex", "trustStatus": "{trust}"}}
+        result = {{"data": [{{"hooks": [hook]}}]}}
+        print(json.dumps({{"id": told["id"], "result": result}}), flush=True)
+"""
+
+
+@pytest.mark.requirement("DEL-12")
+def test_codex_is_asked_whether_it_trusts_our_hooks_once_it_has_run(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", "")
+    place = install.Place(home, AGENTS["codex"], tmp_path / "codex")
+    install.place_copy(home, install.read_files(home, install.packaged_folder(), sys.executable))
+    install.install_agent(place)
+    path = tmp_path / "bin" / "codex"
+    path.parent.mkdir()
+
+    def told(trust):
+        values = {"python": sys.executable, "copy": install.copy_folder(home), "trust": trust}
+        path.write_text(TRUSTING.format_map(values))
+        path.chmod(0o755)
+        environ = {"PATH": f"{path.parent}:/usr/bin:/bin"}
+        found, cannot = examined(home, agents.look_at_agents, environ=environ, places=[place])
+        assert cannot.text.startswith("Codex: ")
+        return found.check, found.state, found.text.partition(" in ")[0]
+
+    assert told("trusted")[:2] == ("codex", "note")  # it has never run: its folder stays as it is
+    (place.folder / "sessions").mkdir()
+    assert told("trusted") == ("codex", "ok", "0.169.0 trusts our hooks")
+    assert told("untrusted") == ("codex", "problem", "0.169.0 skips our hooks")
+    (place.folder / "hooks.json").write_text("{}")
+    lost = only(examined(home, agents.look_at_agents, places=[place]))
+    assert (lost.state, str(place.folder / "hooks.json") in lost.text) == ("problem", True)
+
+
 @pytest.mark.requirement("DEL-12")
 def test_hooks_that_are_meant_to_be_silent_are_not_tried(home, installed):
-    off = examined(
-        home, claude_code.look_at_hooks, environ={"YESTER_OFF": "1"}, folders=[installed]
-    )
+    off = examined(home, agents.look_at_hooks, environ={"YESTER_OFF": "1"}, folders=[installed])
     assert only(off).state == "note"
     (home / "off").write_text("all 1 0\n")
-    found = only(examined(home, claude_code.look_at_hooks, folders=[installed]))
+    found = only(examined(home, agents.look_at_hooks, folders=[installed]))
     assert (found.state, found.fix) == ("note", "Run: yester off --all --undo")
 
 
 @pytest.mark.requirement("DEL-12")
 def test_the_command_that_the_skill_calls_must_be_on_the_path(home, installed, tmp_path):
     def examined_path(path):
-        look = claude_code.look_at_path
+        look = agents.look_at_path
         return examined(home, look, environ={"PATH": path}, folders=[installed])
 
     found = only(examined_path("/nowhere"))
@@ -420,7 +460,7 @@ def test_a_hook_that_fails_is_named_with_its_reason(home, installed, tmp_path):
     environ = {"PATH": str(tmp_path), "HOME": str(tmp_path)}  # there is no python3
 
     def examined_hooks():
-        return only(examined(home, claude_code.look_at_hooks, environ=environ, folders=[installed]))
+        return only(examined(home, agents.look_at_hooks, environ=environ, folders=[installed]))
 
     found = examined_hooks()
     assert "SessionStart ended with 127" in found.text
@@ -435,7 +475,7 @@ def test_a_worker_that_does_not_come_up_leaves_no_trial_behind(home, installed, 
         "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path),
         "YESTER_HOME": str(home),
     }  # fmt: skip
-    look = partial(claude_code.look_at_hooks, patience=0)
+    look = partial(agents.look_at_hooks, patience=0)
     found = only(examined(home, look, environ=environ, folders=[installed]))
     assert "its event is in the spool, but no worker came up" in found.text
     assert "worker.log" in found.fix

@@ -20,7 +20,7 @@ from yester.capture.spool import Spool
 from yester.config import load_config
 from yester.errors import InstallError
 from yester.operate import install
-from yester.operate.doctor import claude_code as client
+from yester.operate.doctor import agents as client
 from yester.operate.install import Place
 
 pytestmark = pytest.mark.requirement("DEL-12")
@@ -129,7 +129,7 @@ def test_after_uninstalling_the_agents_folder_is_byte_for_byte_what_it_was(
     before, was_there = tree(root), folder.exists()
     install.place_copy(home, {"hooks/hook.py": b""})
     install.install_agent(Place(home, CLAUDE_CODE, folder))
-    assert install.is_installed(home, folder)
+    assert Place(home, CLAUDE_CODE, folder).is_installed
     once = tree(root)
     install.install_agent(Place(home, CLAUDE_CODE, folder))
     assert tree(root) == once
@@ -254,7 +254,7 @@ def test_a_link_that_leads_nowhere_is_replaced(home, tmp_path):
     (change,) = install.plan_agent(Place(home, CLAUDE_CODE, tmp_path / "claude"))
     install.install_agent(Place(home, CLAUDE_CODE, tmp_path / "claude"))
     assert str(change) == f"~ {link} -> {install.copy_folder(home)}"
-    assert install.is_installed(home, tmp_path / "claude")
+    assert Place(home, CLAUDE_CODE, tmp_path / "claude").is_installed
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(home, tmp_path):
@@ -363,9 +363,15 @@ def environ(home, tmp_path):
     }  # fmt: skip
 
 
-def test_a_hook_is_run_as_the_client_would_and_its_event_is_a_trial(home, environ):
-    command = client.hook_commands(SOURCE)["PostToolUse"]
-    outcome = client.try_hook(home, SOURCE, "PostToolUse", command, environ)
+@pytest.fixture
+def place(home, files, tmp_path):
+    install.place_copy(home, files)
+    return Place(home, CLAUDE_CODE, tmp_path / "claude")
+
+
+def test_a_hook_is_run_as_the_client_would_and_its_event_is_a_trial(home, place, environ):
+    command = client.hook_commands(place)["PostToolUse"]
+    outcome = client.try_hook(place, "PostToolUse", command, environ)
     assert outcome.wrong == ""
     (told,) = waiting(home)
     assert json.loads(told.payload)["session_id"] == client.TRIAL
@@ -386,10 +392,10 @@ def test_a_hook_is_run_as_the_client_would_and_its_event_is_a_trial(home, enviro
         (b"", "got no answer", 1),
     ],
 )
-def test_an_answer_must_have_the_form_the_client_takes(home, environ, said, wrong, silent):
-    command = client.hook_commands(SOURCE)["SessionStart"]
+def test_an_answer_must_have_the_form_the_client_takes(home, place, environ, said, wrong, silent):
+    command = client.hook_commands(place)["SessionStart"]
     with worker_that(home, lambda c: (c.sendall(answered(said)), c.close())):
-        outcome = client.try_hook(home, SOURCE, "SessionStart", command, environ)
+        outcome = client.try_hook(place, "SessionStart", command, environ)
     assert wrong in outcome.wrong
     assert bool(outcome.wrong) == bool(wrong)
     assert outcome.silent == bool(silent)
@@ -403,14 +409,34 @@ def test_an_answer_must_have_the_form_the_client_takes(home, environ, said, wron
         ("echo hello", "printed b'hello"),
     ],
 )
-def test_a_hook_that_cannot_run_or_talks_is_wrong(home, environ, command, wrong):
-    assert wrong in client.try_hook(home, SOURCE, "Stop", command, environ).wrong
+def test_a_hook_that_cannot_run_or_talks_is_wrong(place, environ, command, wrong):
+    assert wrong in client.try_hook(place, "Stop", command, environ).wrong
 
 
-def test_without_a_worker_the_hint_is_told_apart_from_silence(home, environ):
-    command = client.hook_commands(SOURCE)["SessionStart"]
-    outcome = client.try_hook(home, SOURCE, "SessionStart", command, environ)
+def test_without_a_worker_the_hint_is_told_apart_from_silence(place, environ):
+    command = client.hook_commands(place)["SessionStart"]
+    outcome = client.try_hook(place, "SessionStart", command, environ)
     assert (outcome.wrong, outcome.silent) == ("found no worker and could not start one", True)
+
+
+@pytest.mark.requirement("DEL-12")
+@each(
+    ("name", "said", "wrong"),
+    [
+        ("copilot-cli", b'{"additionalContext":"x"}', ""),
+        ("copilot-cli", b'{"hookSpecificOutput":{"additionalContext":"x"}}', "an empty answer"),
+        ("codex", b'{"additionalContext":"x"}', "printed"),
+        ("pi", b"x", ""),
+        ("pi", b"", "got no answer"),
+    ],
+)
+def test_the_answer_must_have_the_form_of_each_client(home, place, environ, name, said, wrong):
+    other = Place(home, AGENTS[name], place.folder)
+    command = client.hook_commands(other)["SessionStart"]
+    with worker_that(home, lambda c: (c.sendall(answered(said)), c.close())):
+        outcome = client.try_hook(other, "SessionStart", command, environ)
+    assert wrong in outcome.wrong
+    assert bool(outcome.wrong) == bool(wrong)
 
 
 SERVER = """

@@ -31,6 +31,7 @@ class Setup:
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
     changes: str = ""
+    holds: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,7 +23,7 @@ import site
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -228,7 +228,24 @@ def _write_installed(home: Path, rows: Mapping[str, Installed]) -> None:
         path.unlink(missing_ok=True)
 
 
-# --- in one agent ------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A link of ours, a file of the user's that is to hold our entries, or, where it is neither,
+    one that the agent's own program writes."""
+
+    path: Path
+    target: Path | None = None
+    ours: dict[str, Any] = field(default_factory=dict)
+    holds: str = ""  # by which we know that the program has written it
+
+    @property
+    def is_done(self) -> bool:
+        if self.target:
+            return self.path.is_symlink() and self.path.resolve() == self.target.resolve()
+        if not self.ours:
+            return self.path.exists() and self.holds in self.path.read_text("utf-8", "replace")
+        document = _read_document(self.path)
+        return bool(merge_entries(document, self.ours) == document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,23 +260,25 @@ class Place:
     def setup(self) -> Setup:
         return self.agent.setup or Setup()
 
-    def links(self) -> dict[Path, Path]:
-        """Each link with what it leads to."""
-        copy = copy_folder(self.home)
-        return {self.find_path(name): copy / what for name, what in self.setup.links.items()}
+    def steps(self) -> list[Step]:
+        copy, setup = copy_folder(self.home), self.setup
+        steps = [Step(self._find_path(name), copy / to) for name, to in setup.links.items()]
+        if setup.hooks:
+            hooks = make_hooks(self.agent, self.home)
+            steps.append(Step(self._find_path(setup.hooks), ours=hooks))
+        if setup.servers:
+            server = {**_read_server(self.home), **setup.server_fields}
+            ours = {"mcpServers": {"yester": server}}
+            steps.append(Step(self._find_path(setup.servers), ours=ours))
+        if setup.add and shutil.which(self.agent.program):
+            steps.append(Step(self._find_path(setup.changes), holds=setup.holds))
+        return steps
 
-    def find_path(self, name: str) -> Path:
+    def links(self) -> list[Path]:
+        return [self._find_path(name) for name in self.setup.links]
+
+    def _find_path(self, name: str) -> Path:
         return Path(name).expanduser() if name.startswith("~") else self.folder / name
-
-    def merges(self) -> dict[Path, dict[str, Any]]:
-        """Each file that may be the user's with what is to stand in it."""
-        found: dict[Path, dict[str, Any]] = {}
-        if self.setup.hooks:
-            found[self.find_path(self.setup.hooks)] = make_hooks(self.agent, self.home)
-        if self.setup.servers:
-            server = {**_read_server(self.home), **self.setup.server_fields}
-            found[self.find_path(self.setup.servers)] = {"mcpServers": {"yester": server}}
-        return found
 
     @property
     def recorded(self) -> Installed | None:
@@ -267,19 +286,22 @@ class Place:
 
     @property
     def is_installed(self) -> bool:
-        """Is all that a link can be there? (An agent with nothing but links has no more.)"""
-        links = all(_leads_to(link, target) for link, target in self.links().items())
-        return links and (not _merge_paths(self) or self.recorded is not None)
+        return all(step.is_done for step in self.steps())
+
+
+def recorded_places(home: Path) -> list[Place]:
+    rows = read_installed(home).values()
+    return [Place(home, find_agent(row.agent), Path(row.folder)) for row in rows]
 
 
 def _read_server(home: Path) -> dict[str, Any]:
-    manifest = msgspec.json.decode((copy_folder(home) / _SERVERS).read_bytes())
+    """As it stands in the copy; nothing where that is still to come."""
+    try:
+        manifest = msgspec.json.decode((copy_folder(home) / _SERVERS).read_bytes())
+    except FileNotFoundError:
+        return {}
     server: dict[str, Any] = manifest["mcpServers"]["yester"]
     return server
-
-
-def _leads_to(link: Path, target: Path) -> bool:
-    return link.is_symlink() and link.resolve() == target.resolve()
 
 
 def agent_folders(
@@ -297,23 +319,16 @@ def agent_folders(
 def plan_agent(place: Place) -> list[Change]:
     """What `install_agent` would do; InstallError where something is in its way."""
     changes = []
-    for link, target in place.links().items():
-        if _leads_to(link, target):
-            continue
-        if link.is_symlink() and not link.exists():
-            changes.append(Change("~", link, target))
-        elif link.exists():
+    for step in place.steps():
+        there = step.path.exists()
+        if step.target and there and not step.is_done:
             raise InstallError(
-                f"{link} was not put there by `yester install` of {place.home}; uninstall that "
-                f"yester, move it away, or keep it{_other_way(place.agent)}"
+                f"{step.path} was not put there by `yester install` of {place.home}; uninstall "
+                f"that yester, move it away, or keep it{_other_way(place.agent)}"
             )
-        else:
-            changes.append(Change("+", link, target))
-    recorded = place.recorded
-    known = {one.path for one in recorded.changed} if recorded else set()
-    for path in [*_merge_paths(place), *_program_files(place)]:
-        if str(path) not in known or not path.exists():
-            changes.append(Change("~" if path.exists() else "+", path))
+        if not step.is_done:
+            known = there or step.path.is_symlink()
+            changes.append(Change("~" if known else "+", step.path, step.target))
     return changes
 
 
@@ -323,53 +338,46 @@ def _other_way(agent: Agent) -> str:
     return f" and use: claude --plugin-dir '{packaged_folder()}'"
 
 
-def _merge_paths(place: Place) -> list[Path]:
-    return [place.find_path(name) for name in (place.setup.hooks, place.setup.servers) if name]
-
-
-def _program_files(place: Place) -> list[Path]:
-    """What the agent's own program is going to write."""
-    if place.setup.add and shutil.which(place.agent.program):
-        return [place.find_path(place.setup.changes)]
-    return []
-
-
 def install_agent(place: Place) -> None:
     """The copy must be there already."""
-    steps = plan_agent(place)
-    wanted = [*place.links(), *_merge_paths(place), *_program_files(place)]
-    missing = _missing_folders(wanted)
+    plan_agent(place)  # or say what is in the way
+    steps, name = place.steps(), str(place.folder)
+    above = {folder for step in steps for folder in step.path.parents if not folder.exists()}
+    missing = sorted(above, key=lambda path: len(path.parts))
     for path in missing:
         path.mkdir(mode=0o700)
-    rows, name = read_installed(place.home), str(place.folder)
+    rows = read_installed(place.home)
     # Folders made before stay ours: the second time they are there already.
     known = rows.get(name, Installed(place.agent.name, name))
     made = tuple(dict.fromkeys([*known.made, *map(str, missing)]))
     row = Installed(place.agent.name, name, made, known.changed)
     _write_installed(place.home, rows | {name: row})
+    changed = {one.path: one for one in known.changed}
     for step in steps:
+        if step.is_done:
+            continue
         if step.target:
             step.path.unlink(missing_ok=True)
             step.path.symlink_to(step.target)
-    changed = {one.path: one for one in known.changed}
-    for path, ours in place.merges().items():
-        changed[str(path)] = _merge_file(path, ours, changed.get(str(path)))
-    for path in _program_files(place):
-        if str(path) not in changed or not path.exists():
-            changed[str(path)] = _tell_program(place, path)
+            continue
+        earlier = changed.get(str(step.path))
+        before, ours = _read_text(step.path), earlier.ours if earlier else {}
+        if step.ours:
+            _rewrite_document(step.path, ours, step.ours)
+        else:
+            server = _read_server(place.home)
+            _run_program(place, [*place.setup.add, server["command"], *server["args"]])
+        before = earlier.before if earlier else before
+        after = _digest(_read_text(step.path) or "")
+        changed[str(step.path)] = Changed(str(step.path), before, after, step.ours)
     row = msgspec.structs.replace(row, changed=tuple(changed.values()))
     _write_installed(place.home, read_installed(place.home) | {name: row})
-
-
-def _missing_folders(paths: Sequence[Path]) -> list[Path]:
-    missing = {above for path in paths for above in path.parents if not above.exists()}
-    return sorted(missing, key=lambda path: len(path.parts))
 
 
 def list_traces(place: Place, others: Sequence[Place]) -> list[Path]:
     """What `uninstall_agent` would remove or put back."""
     shared = {link for other in others for link in other.links()}
-    links = [link for link, to in place.links().items() if _leads_to(link, to)]
+    links = [one.path for one in place.steps() if one.target and one.is_done]
     changed = place.recorded.changed if place.recorded else ()
     return [link for link in links if link not in shared] + [Path(one.path) for one in changed]
 
@@ -380,7 +388,7 @@ def uninstall_agent(place: Place) -> None:
         _put_back(place, one)
     rows = read_installed(place.home)
     rows.pop(str(place.folder), None)
-    others = [Place(place.home, find_agent(row.agent), Path(row.folder)) for row in rows.values()]
+    others = [other for other in recorded_places(place.home) if other.folder != place.folder]
     for path in list_traces(place, others):
         if path in place.links():
             path.unlink()
@@ -402,36 +410,33 @@ def uninstall_agent(place: Place) -> None:
 # --- files that are not ours -------------------------------------------------------------------
 
 
-def _read_document(path: Path) -> tuple[str | None, dict[str, Any]]:
-    """What a file holds, as text and as an object; None and nothing where it is not there."""
+def _read_text(path: Path) -> str | None:
+    return path.read_bytes().decode() if path.exists() else None
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def _read_document(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_bytes().decode()
-        found = msgspec.json.decode(text, type=dict[str, Any]) if text.strip() else {}
-    except FileNotFoundError:
-        return None, {}
+        text = (_read_text(path) or "").strip()
+        return msgspec.json.decode(text or "{}", type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InstallError(
             f"{path} is not the JSON object it should be ({error}); mend it, and run the same again"
         ) from None
-    return text, found
 
 
-def _digest(data: bytes) -> str:
-    return sha256(data).hexdigest()
+def _rewrite_document(path: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
+    """Our former entries out of a file of the user's, and the new ones into it."""
+    document = merge_entries(remove_entries(_read_document(path), old), new)
+    _replace_theirs(path, _write_json(document))
 
 
-def _merge_file(path: Path, ours: dict[str, Any], known: Changed | None) -> Changed:
-    text, document = _read_document(path)
-    rest = remove_entries(document, known.ours) if known else document
-    merged = merge_entries(rest, ours)
-    data = (text or "").encode() if merged == document else _write_json(merged)
-    if merged != document:
-        replace_file(path.resolve(), data, mode=_file_mode(path))
-    return Changed(str(path), known.before if known else text, _digest(data), ours)
-
-
-def _file_mode(path: Path) -> int:
-    return path.stat().st_mode & 0o777 if path.exists() else 0o600
+def _replace_theirs(path: Path, data: bytes) -> None:
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
+    replace_file(path.resolve(), data, mode=mode)
 
 
 def merge_entries(document: Any, ours: Any) -> Any:
@@ -460,15 +465,6 @@ def remove_entries(document: Any, ours: Any) -> Any:
     return None if document == ours else document
 
 
-def _tell_program(place: Place, path: Path) -> Changed:
-    """Have the agent's own program add our server; what its file was like before and after."""
-    before = path.read_bytes().decode() if path.exists() else None
-    server = _read_server(place.home)
-    _run_program(place, [*place.setup.add, server["command"], *server["args"]])
-    after = path.read_bytes() if path.exists() else b""
-    return Changed(str(path), before, _digest(after))
-
-
 def _run_program(place: Place, words: Sequence[str]) -> None:
     program = shutil.which(place.agent.program)
     if not program:
@@ -492,18 +488,18 @@ def _run_program(place: Place, words: Sequence[str]) -> None:
 def _put_back(place: Place, one: Changed) -> None:
     """A file as it was before us, where nobody has changed it since; else without our entries."""
     path = Path(one.path)
-    if not path.exists():
+    text = _read_text(path)
+    if text is None:
         return
-    if _digest(path.read_bytes()) == one.after:
-        if one.before is None:
-            path.unlink()
-        else:
-            replace_file(path.resolve(), one.before.encode(), mode=_file_mode(path))
-    elif one.ours:
-        rest = remove_entries(_read_document(path)[1], one.ours)
-        replace_file(path.resolve(), _write_json(rest), mode=_file_mode(path))
-    elif place.setup.remove:
-        _run_program(place, place.setup.remove)
+    if _digest(text) != one.after:
+        if one.ours:
+            _rewrite_document(path, one.ours, {})
+        elif place.setup.remove:
+            _run_program(place, place.setup.remove)
+    elif one.before is None:
+        path.unlink()
+    else:
+        _replace_theirs(path, one.before.encode())
 
 
 # --- Claude Code's ------------------------------------------------------------------------------
@@ -511,7 +507,3 @@ def _put_back(place: Place, one: Changed) -> None:
 
 def plugin_link(folder: Path) -> Path:
     return folder / "skills" / "yester"
-
-
-def is_installed(home: Path, folder: Path) -> bool:
-    return Place(home, CLAUDE_CODE, folder).is_installed

@@ -21,7 +21,7 @@ from yester.faces.cli.screen import count_noun, table_lines
 from yester.faces.cli.services import end_process, replace_older_worker
 from yester.operate import backups, install
 from yester.operate.doctor import examine, examine_way
-from yester.operate.doctor.agents import read_version
+from yester.operate.doctor.agents import find_program, read_version
 from yester.operate.doctor.finding import Finding
 from yester.operate.install import Change, Place
 from yester.operations.request import NoRequest
@@ -67,7 +67,8 @@ def install_command(
 
 def _describe_plan(place: Place, plan: Sequence[Change]) -> dict[str, object]:
     agent = place.agent
-    version = read_version(agent.program, os.environ, Path.home())
+    program = find_program(agent, os.environ)
+    version = read_version(program, os.environ, Path.home()) if program else ()
     return {
         "agent": agent.label,
         "version": ".".join(map(str, version)) or "?",
@@ -116,8 +117,7 @@ def _show_steps(steps: Sequence[Change], nothing: str, dry_run: bool, yes: bool)
 
 
 def _try_installation(app: App, places: Sequence[Place]) -> None:
-    own = [place.folder for place in places if place.agent is CLAUDE_CODE]
-    findings = list(examine_way(app.home, app.config, own))
+    findings = list(examine_way(app.home, app.config, places))
     for finding in findings:
         _print_finding(finding)
     wrong = [finding for finding in findings if finding.state == "problem"]
@@ -138,8 +138,7 @@ def uninstall_command(
 ) -> None:
     """Take yester out of your agents. What it has stored stays."""
     app.records = not dry_run
-    rows = install.read_installed(app.home).values()
-    known = [Place(app.home, find_agent(row.agent), Path(row.folder)) for row in rows]
+    known = install.recorded_places(app.home)
     if not agent or agent == CLAUDE_CODE.name:
         own = install.agent_folders(app.config, folders)
         known += [Place(app.home, CLAUDE_CODE, folder) for folder in own]

@@ -9,8 +9,9 @@ from pathlib import Path
 from yester.config import Config, load_config
 from yester.errors import YesterError
 from yester.model import replace
-from yester.operate.doctor import agents, checks, claude_code
+from yester.operate.doctor import agents, checks
 from yester.operate.doctor.finding import Check, Examination, Finding, explain_error, walk_checks
+from yester.operate.install import Place
 
 # In the order in which one stands on the other. These need no settings.
 _FIRST = (
@@ -24,12 +25,11 @@ _FIRST = (
 _WAY = (
     Check("python3", checks.look_at_python),
     Check("launch", checks.look_at_launch, needs_home=True),
-    Check("plugin", claude_code.look_at_plugin, needs_home=True),
-    Check("claude-code", claude_code.look_at_folders, needs_home=True),
-    Check("hooks", claude_code.look_at_hooks, needs_home=True, slow=True),
+    Check("plugin", agents.look_at_plugin, needs_home=True),
     Check("agents", agents.look_at_agents, needs_home=True),
-    Check("mcp", claude_code.look_at_servers, needs_home=True, slow=True),
-    Check("path", claude_code.look_at_path, needs_home=True, slow=True),
+    Check("hooks", agents.look_at_hooks, needs_home=True, slow=True),
+    Check("mcp", agents.look_at_servers, needs_home=True, slow=True),
+    Check("path", agents.look_at_path, needs_home=True, slow=True),
     Check("worker", checks.look_at_worker, needs_home=True),
 )
 _CHECKS = (
@@ -62,6 +62,6 @@ def examine_quickly(home: Path, now: int) -> list[Finding]:
     return list(examine(home, now, thorough=False))
 
 
-def examine_way(home: Path, config: Config, folders: Sequence[Path]) -> Iterator[Finding]:
-    """From an agent in these folders to the worker."""
-    return walk_checks(_WAY, Examination(home, config, os.environ, folders=folders))
+def examine_way(home: Path, config: Config, places: Sequence[Place]) -> Iterator[Finding]:
+    """From the agents in these places to the worker."""
+    return walk_checks(_WAY, Examination(home, config, os.environ, places=places))

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 from yester.config import Config
 from yester.errors import YesterError
 from yester.memory import join_names
+from yester.operate.install import Place
 from yester.tables import load_table
 
 T = TypeVar("T")
@@ -38,7 +39,7 @@ class Examination:
     now: int = 0
     fix: bool = False  # put right what can be put right safely
     thorough: bool = True  # run hooks, ask agents, read the whole store
-    folders: Sequence[Path] = ()  # of the agent, instead of wherever it may be
+    places: Sequence[Place] = ()  # in agents, instead of wherever they may be
 
 
 class Check(NamedTuple):
