@@ -1,4 +1,4 @@
-"""opencode's sessions: three ways of keeping them, a database that is in use, and damage."""
+"""opencode's sessions: a database that is in use, and damage."""
 
 from __future__ import annotations
 
@@ -29,12 +29,6 @@ CREATE TABLE part (id text PRIMARY KEY, message_id text NOT NULL, session_id tex
   time_created integer NOT NULL, time_updated integer NOT NULL, data text NOT NULL);
 CREATE TABLE todo (session_id text, content text, status text, priority text, position integer,
   time_created integer, time_updated integer);
-"""
-SECOND = """
-CREATE TABLE session_v2 (id text PRIMARY KEY, project_id text, parent_id text, directory text,
-  title text, agent text, time_created integer, time_updated integer);
-CREATE TABLE session_message (id text PRIMARY KEY, session_id text, type text, seq integer,
-  time_created integer, time_updated integer, data text);
 """
 NOON = 1_770_000_000_000
 
@@ -79,13 +73,6 @@ class Database:
             "INSERT INTO part VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE"
             " SET data = excluded.data, time_updated = excluded.time_updated",
             (id_, message, session, now, now, data),
-        )
-
-    def told(self, id_, session, kind, data, seq):
-        now = self.tick()
-        self.db.execute(
-            "INSERT INTO session_message VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (id_, session, kind, seq, now, now, json.dumps(data)),
         )
 
 
@@ -317,91 +304,16 @@ def test_a_row_changed_after_one_from_the_future_is_read(database):
     assert "It rounds too late." in {item.body for item in READER.read_items(resumed(now))}
 
 
-def test_version_two_keeps_parts_inside_their_message(database):
-    db = database(FIRST + SECOND)
-    talk(db)
-    db.db.execute("INSERT INTO session_v2 VALUES"
-                  " ('ses_v', 'p', NULL, '/home/sam/shop', '', NULL, 1, 1)")  # fmt: skip
-    tool = {"type": "tool", "id": "call_aaaaaaaaaaaaaaaaaaaa", "name": "shell", "state": {
-        "status": "completed", "input": {"command": "ls"}, "metadata": {"exit": 0},
-        "content": [{"type": "text", "text": "a.py"}, {"type": "text", "text": "code 0"}]},
-    }  # fmt: skip
-    db.told("m1", "ses_v", "user", {"text": "List them", "files": [{"name": "b.py"}]}, 1)
-    db.told("m2", "ses_v", "assistant", {"content": [{"type": "text", "text": "Sure."}, tool]}, 2)
-    db.told("m3", "ses_v", "synthetic", {"text": "<system-reminder>"}, 3)
-    db.told("m4", "ses_v", "shell", {"command": "git st", "exit": 1, "output": {"output": "?"}}, 4)
-    db.told("m5", "ses_v", "compaction", {"status": "completed", "summary": "Listed."}, 5)
-    now = reading(db.path)
-    found = [item for item in READER.read_items(now) if item.session == "ses_v"]
-    assert [item.role for item in found] == ["user", "assistant", "tool", "tool", "assistant"]
-    assert found[2].body == "ls\n\na.py\ncode 0"
-    assert (found[3].body, found[3].tags) == ("git st\n\n?", ("error",))
-    assert (found[4].kind, found[4].body) == ("summary", "Listed.")
-    assert now.skipped["synthetic"] == 1
-    assert {session.key for session in list(now.sessions.values())} == {"ses_1", "ses_v"}
-
-
-def storage(folder):
-    root = folder / "storage"
-
-    def put(path, value):
-        file = root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(value))
-        return file
-
-    path = put(
-        "session/prj/ses_1.json", {"id": "ses_1", "directory": "/home/sam/shop", "title": "T"}
-    )
-    put("message/ses_1/msg_1.json", {"id": "msg_1", "role": "user", "time": {"created": NOON}})
-    put("part/msg_1/prt_1.json", {"type": "text", "text": "From a file"})
-    put("message/ses_1/msg_2.json", {"id": "msg_2", "role": "assistant"})
-    put("part/msg_2/prt_2.json", call(input={"command": "ls"}, output="a"))
-    put("todo/ses_1.json", [{"content": "Go on", "status": "in_progress"}])
-    put(
-        "session/prj/ses_2.json",
-        {"id": "ses_2", "parentID": "ses_1", "directory": "/home/sam/shop"},
-    )
-    put("message/ses_2/msg_3.json", {"id": "msg_3", "role": "user"})
-    put("part/msg_3/prt_3.json", {"type": "text", "text": "A task"})
-    return path, put
-
-
-def test_the_files_of_early_versions_are_read_too(tmp_path):
-    path, put = storage(tmp_path)
-    assert READER.is_transcript(path)
-    prompt, ran, todo = items(path)
-    assert (prompt.ref, prompt.body, prompt.epoch) == ("msg_1", "From a file", NOON)
-    assert (ran.body, todo.body) == ("ls\n\na", "[>] Go on")
-    (task,) = items(path.with_name("ses_2.json"))
-    assert (task.role, task.session, task.actor) == ("task", "ses_1", "sub-agent:ses_2")
-    before = READER.stamp_transcript(path)
-    put("part/msg_2/prt_9.json", {"type": "text", "text": "More"})
-    assert READER.stamp_transcript(path) != before
-    (path.parents[2] / "part/msg_1/prt_1.json").write_bytes(b"{half")
-    now = reading(path)
-    assert [item.body for item in READER.read_items(now)] == ["ls\n\na", "More", "[>] Go on"]
-    assert now.skipped["unreadable"] == 1
-
-
-def test_files_are_found_before_the_database_and_only_their_own(tmp_path, database):
+def test_the_database_is_found_and_only_its_own(tmp_path, database):
     db = database()
     folder = db.path.parent
-    path, _ = storage(folder)
     config = Config(tmp_path, {"opencode_dirs": (str(folder), str(tmp_path / "none"))}, {})
-    assert list(find_transcripts(AGENTS["opencode"], config)) == [
-        path,
-        path.with_name("ses_2.json"),
-        db.path,
-    ]
+    assert list(find_transcripts(AGENTS["opencode"], config)) == [db.path]
     assert READER.is_transcript(db.path)
     other = apsw.Connection(str(tmp_path / "other.db"))
     other.execute("CREATE TABLE session (id)").fetchall()
     other.close()
-    note = tmp_path / "a" / "session" / "b" / "c.json"
-    note.parent.mkdir(parents=True)
-    note.write_text('{"id": "another"}')
-    for path in (tmp_path / "other.db", note, tmp_path / "nothing.db"):
+    for path in (tmp_path / "other.db", tmp_path / "nothing.db"):
         assert not READER.is_transcript(path)
 
 
@@ -502,9 +414,8 @@ def test_missing_columns_and_tables_cost_only_what_they_held(database):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    db = Database(tmp_path_factory.mktemp("whole") / "opencode.db", FIRST + SECOND)
+    db = Database(tmp_path_factory.mktemp("whole") / "opencode.db")
     talk(db)
-    db.told("m1", "ses_1", "user", {"text": "Hello"}, 1)
     db.db.close()
     return db.path.read_bytes()
 
@@ -534,43 +445,27 @@ JSON = st.recursive(
 
 @given(value=JSON, kind=st.sampled_from(["tool", "text", "reasoning", "file"]))
 def test_any_json_in_any_place_is_read_without_an_error(tmp_path_factory, value, kind):
-    db = Database(tmp_path_factory.mktemp("any") / "opencode.db", FIRST + SECOND)
+    db = Database(tmp_path_factory.mktemp("any") / "opencode.db")
     db.session()
     db.message("m1", value, {"type": kind, "text": value, "source": value})
     db.message("m2", value, {"type": kind, "state": value, "tool": value}, role="assistant")
     db.message("m3", role="assistant", summary=value, error=value)
-    db.db.execute("INSERT INTO session_v2 VALUES ('s', 'p', NULL, '', '', NULL, 1, 1)")
-    for at, told in enumerate(("user", "assistant", "shell", "compaction")):
-        data = {"text": value, "content": [value, {"type": kind, "state": value}], "output": value}
-        db.told(f"t{at}", "s", told, {**data, "files": value, "command": value}, at)
     list(READER.read_items(reading(db.path)))
     db.db.close()
-    path, put = storage(db.path.parent)
-    for above in (value, "ses_1", "../ses_1", "\0"):
-        put("session/prj/ses_1.json", {"id": "ses_1", "parentID": above, "directory": value})
-        list(READER.read_items(reading(path)))
-    for name in ("message/ses_1/msg_1", "part/msg_2/prt_2", "todo/ses_1", "session/prj/ses_1"):
-        put(f"{name}.json", value)
-        list(READER.read_items(reading(path)))
 
 
 @given(junk=st.binary(max_size=300))
 def test_any_bytes_are_no_database_or_a_damaged_one(tmp_path_factory, junk):
     folder = tmp_path_factory.mktemp("junk")
-    for name, head in (
-        ("opencode.db", b""),
-        ("opencode.db", b"SQLite format 3\0"),
-        ("a.json", b""),
-    ):
-        path = folder / "session" / "p" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+    for head in (b"", b"SQLite format 3\0"):
+        path = folder / "opencode.db"
         path.write_bytes(head + junk)
         list(READER.read_items(reading(path)))
         READER.is_transcript(path)
 
 
 @given(state=st.recursive(st.none() | st.integers() | st.text(), lambda s: st.dictionaries(
-    st.sampled_from(["since", "rows", "x"]), s)))  # fmt: skip
+    st.sampled_from(["since", "row", "x"]), s)))  # fmt: skip
 def test_another_versions_state_is_no_state(whole, tmp_path_factory, state):
     path = tmp_path_factory.mktemp("state") / "opencode.db"
     path.write_bytes(whole)
