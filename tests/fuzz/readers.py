@@ -26,7 +26,7 @@ NAMES = {
     "gemini-cli": "session-1.json",
     "copilot-cli": "events.jsonl",
     "opencode": "opencode.db",
-    "cursor": "s.jsonl",
+    "cursor": "store.db",
     "specstory": "h.md",
     "aider": ".aider.chat.history.md",
 }

@@ -1,4 +1,4 @@
-"""Cursor's conversations: transcripts, the CLI's stores and the editor's database."""
+"""Cursor's conversations: the CLI's stores and the editor's database."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.readings import by_identity, loses_nothing_when_stopped, one, reading, resumed
 from yester.agents.base import find_transcripts
-from yester.agents.cursor import READER, find_slug
+from yester.agents.cursor import READER
 from yester.agents.descriptors import AGENTS
 from yester.config import Config
 
@@ -48,86 +48,6 @@ def result(words, key="call_0123456789abcdefABCD", failed=False):
     answer = said("tool", {"type": "tool-result", "toolCallId": key, "result": words})
     high = {"highLevelToolCallResult": {"isError": failed}}
     return {**answer, "providerOptions": {"cursor": high}}
-
-
-# --- transcripts ---------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def transcript(tmp_path):
-    def write(*records, name=f"{ID}/{ID}.jsonl", slug="home-sam-shop"):
-        path = tmp_path / ".cursor" / "projects" / slug / "agent-transcripts" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lines = [json.dumps({"role": r["role"], "message": {"content": r["content"]}})
-                 if "role" in r else json.dumps(r) for r in records]  # fmt: skip
-        path.write_text("".join(f"{line}\n" for line in lines))
-        return path
-
-    return write
-
-
-def used(name, **given):
-    return {"type": "tool_use", "name": name, "input": given}
-
-
-THIN = (
-    said("user", ASKED),
-    said(
-        "assistant", "Let me look.", used("Shell", command="pytest -q"), used("Read", path="a.py")
-    ),
-    said("assistant", used("TodoWrite", todos=[{"content": "Fix", "status": "in_progress"}])),
-    {"type": "turn_ended", "status": "success"},
-    said("user", "<system_reminder>be brief</system_reminder>"),
-    said("user", "<user_query>Fix it.</user_query>"),
-    said("assistant", "Done.", {"type": "image", "data": "AAAA"}),
-)
-
-
-def test_a_transcript_is_told_with_what_was_really_typed(transcript):
-    path = transcript(*THIN)
-    now = reading(path)
-    prompt, looked, ran, seen, todo, second, done = READER.read_items(now)
-    assert (prompt.kind, prompt.body) == ("prompt", "Why is the total wrong?")
-    assert (prompt.type, prompt.session, prompt.source) == ("first_prompt", ID, "cursor")
-    assert prompt.epoch == 1_788_213_120_000  # as the prompt says
-    assert (looked.role, ran.tool, ran.body) == ("assistant", "Shell", "pytest -q")
-    assert (seen.tool, seen.files_read) == ("Read", ("a.py",))
-    assert (todo.kind, todo.body) == ("note", "[>] Fix")
-    assert (second.body, second.prompt_number) == ("Fix it.", 2)
-    assert done.body == "Done."
-    assert len({item.ref for item in (prompt, looked, ran, seen, todo, second, done)}) == 7
-    assert next(iter(now.sessions.values())).title == "Why is the total wrong?"
-    assert now.skipped == {
-        "TodoWrite call": 1, "turn_ended": 1, "client's own text": 1, "image block": 1,
-    }  # fmt: skip
-
-
-def test_a_sub_agents_transcript_belongs_to_its_session(transcript):
-    path = transcript(said("user", "Find callers"), name=f"{ID}/subagents/s1.jsonl")
-    (task,) = items(path)
-    assert (task.role, task.session, task.actor) == ("task", ID, "sub-agent:s1")
-    off = reading(path, subagents=False)
-    assert list(READER.read_items(off)) == []
-    assert off.skipped == {"sub-agent": 1}
-
-
-def test_a_slug_is_the_folder_it_was_made_from_if_that_is_there(tmp_path):
-    (tmp_path / "sam" / "my-app" / ".hidden.dir").mkdir(parents=True)
-    (tmp_path / "sam" / "my").mkdir()
-    (tmp_path / "sam" / "loop").symlink_to(tmp_path)
-    assert find_slug("sam-my-app", tmp_path) == str(tmp_path / "sam" / "my-app")
-    assert find_slug("sam-my-app-hidden-dir", tmp_path).endswith("/.hidden.dir")
-    assert find_slug("sam-loop-sam", tmp_path) == "/sam-loop-sam"
-
-
-def test_reading_a_transcript_on_gives_what_reading_it_at_once_gives(transcript):
-    whole = by_identity(items(transcript(*THIN)))
-    for cut in range(len(THIN)):
-        path = transcript(*THIN[:cut])
-        first = reading(path)
-        found = by_identity(READER.read_items(first))
-        transcript(*THIN)
-        assert found | by_identity(READER.read_items(resumed(first))) == whole
 
 
 # --- the CLI's store -----------------------------------------------------------------------------
@@ -338,20 +258,12 @@ def test_failed_calls_todo_lists_and_summaries_are_told_as_such(editor):
     assert now.skipped == {"todo_write call": 1}
 
 
-def test_early_versions_keep_bubbles_and_calls_in_the_conversation(editor):
-    calls = json.dumps({"x2": tool("edit_file", rawArgs='{"target_file": "src/a.py"}')})
+def test_a_time_that_counts_from_the_editors_start_is_none(editor):
     sent = {"clientStartTime": 98_813.1, "clientRpcSendTime": NOON + 5_000}
-    editor.put(f"composerData:{ID}", {
-        "composerId": ID, "createdAt": NOON, "conversation": [
-            {"bubbleId": "x1", "type": 1, "text": "Change it"},
-            {"bubbleId": "x2", "type": 2, "timingInfo": sent}],
-        "capabilities": [{"type": 15, "data": {"bubbleDataMap": calls}}]})  # fmt: skip
-    prompt, edit = items(editor.path)
-    assert (prompt.body, edit.tool, edit.files_modified) == (
-        "Change it", "edit_file", ("src/a.py",),
-    )  # fmt: skip
-    # The start of a call counts from the editor's own start; only its sending is a moment.
-    assert (prompt.epoch, edit.epoch) == (NOON, NOON + 5_000)
+    editor.bubble("b1", 1, text="Change it")
+    editor.bubble("b2", text="Changed.", timingInfo=sent)
+    editor.composer()
+    assert [item.epoch for item in items(editor.path)] == [NOON, NOON + 5_000]
 
 
 def test_a_workspaces_own_list_tells_the_folder_of_earlier_conversations(editor):
@@ -426,16 +338,12 @@ def test_cleared_and_bad_rows_are_counted_and_passed(editor):
 # --- all of them ---------------------------------------------------------------------------------
 
 
-def test_each_is_found_where_cursor_keeps_it_and_only_its_own_accepted(
-    transcript, editor, tmp_path
-):
+def test_each_is_found_where_cursor_keeps_it_and_only_its_own_accepted(editor, tmp_path):
     cli = store(tmp_path / ".cursor", said("user", "Hello"))
-    thin = transcript(*THIN)
-    other = transcript(*THIN, name="another/another.jsonl")
     dirs = (str(tmp_path / ".cursor"), str(tmp_path / "Cursor"), str(tmp_path / "none"))
     config = Config(tmp_path, {"cursor_dirs": dirs}, {})
-    assert list(find_transcripts(AGENTS["cursor"], config)) == [other, cli, editor.path]
-    assert all(map(READER.is_transcript, (cli, thin, other, editor.path)))
+    assert list(find_transcripts(AGENTS["cursor"], config)) == [cli, editor.path]
+    assert all(map(READER.is_transcript, (cli, editor.path)))
     claude = tmp_path / "claude.jsonl"
     claude.write_text('{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user"}}\n')
     foreign = tmp_path / "state.vscdb"
@@ -479,7 +387,7 @@ def test_flipped_bytes_never_stop_the_run(whole_files, tmp_path_factory, changes
 @given(junk=st.binary(max_size=300))
 def test_any_bytes_are_read_without_an_error(tmp_path_factory, junk):
     folder = tmp_path_factory.mktemp("junk")
-    for name, head in (("a.jsonl", b""), ("store.db", b"SQLite format 3\0")):
+    for name, head in (("store.db", b""), ("store.db", b"SQLite format 3\0")):
         (folder / name).write_bytes(head + junk)
         list(READER.read_items(reading(folder / name)))
         READER.is_transcript(folder / name)
@@ -500,18 +408,11 @@ JSON = st.recursive(
 @given(value=JSON, role=st.sampled_from(["user", "assistant", "tool"]))
 def test_any_json_in_any_place_is_read_without_an_error(tmp_path_factory, value, role):
     folder = tmp_path_factory.mktemp("any")
-    path = folder / "a.jsonl"
     blocks = [value, {"type": "tool-call", "args": value}, {"type": "text", "text": value}]
-    records = [
-        value,
-        {"role": role, "message": {"content": value}},
-        {"role": role, "content": blocks},
-    ]
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
-    list(READER.read_items(reading(path)))
+    records = [value, {"role": role, "content": value}, {"role": role, "content": blocks}]
+    list(READER.read_items(reading(store(folder, *records))))
     made = Editor(folder)
     made.put("composerData:a", value)
-    made.put("composerData:b", {"conversation": [value, {"type": 2, "toolFormerData": value}]})
     made.bubble("z", composer="d", toolFormerData=value, thinking=value, timingInfo=value)
     made.bubble("x", composer="c", toolFormerData={"name": "n", "result": value, "rawArgs": value})
     made.put("bubbleId:c:y", value)

@@ -14,11 +14,9 @@ from tests.readings import ODD, accepted_by, reading, resumed
 from tests.unit.test_aider import HISTORY
 from tests.unit.test_codex import TALK as CODEX
 from tests.unit.test_copilot_cli import Log, write_talk
-from tests.unit.test_cursor import ID, THIN
 from tests.unit.test_gemini_cli import TALK as GEMINI
 from tests.unit.test_specstory import EXTENSION, FIRST, TALK
 from yester.agents.base import load_reader
-from yester.model import replace
 
 pytestmark = pytest.mark.requirement("IMP-05", "STO-05")
 
@@ -35,23 +33,18 @@ def samples(request, tmp_path_factory) -> dict[str, tuple[str, bytes]]:
     log = Log(tmp_path_factory.mktemp("log") / "events.jsonl")
     write_talk(log)
     claude = (request.config.rootpath / CLAUDE).read_bytes().splitlines(keepends=True)
-    thin = [
-        {"role": one["role"], "message": {"content": one["content"]}} if "role" in one else one
-        for one in THIN
-    ]
     return {
         "claude-code": ("s.jsonl", b"".join(claude[:16])),
         "codex": ("rollout-1.jsonl", write_lines(CODEX)),
         "copilot-cli": ("events.jsonl", log.path.read_bytes()),
         "gemini-cli": ("session-1.jsonl", write_lines(GEMINI)),
-        "cursor": (f"agent-transcripts/{ID}/{ID}.jsonl", write_lines(thin)),
         "specstory": ("a.md", "\n".join((TALK, EXTENSION, FIRST)).encode()),
         "aider": (".aider.chat.history.md", HISTORY.encode()),
     }
 
 
-AGENTS = ["claude-code", "codex", "copilot-cli", "gemini-cli", "cursor", "specstory", "aider"]
-LINES = AGENTS[:5]
+AGENTS = ["claude-code", "codex", "copilot-cli", "gemini-cli", "specstory", "aider"]
+LINES = AGENTS[:4]
 
 
 @pytest.fixture
@@ -72,8 +65,7 @@ def read(agent, now, most=None):
     for item in filter(None, load_reader(agent).read_items(now)):
         assert item.body.strip()
         item.body.encode("utf-8")
-        # Cursor's answers have no time: it is the file's, or that of the prompt before.
-        found[item.kind, item.ref] = replace(item, epoch=0) if agent == "cursor" else item
+        found[item.kind, item.ref] = item
         if most is not None and len(found) >= most:
             break
     return found
@@ -111,7 +103,6 @@ CALLS = {
                              "new_str": "x = 2"}, {}, "No match found", None, True),
     "gemini-cli": ("run_shell_command", {"command": "pytest -q"}, {}, "2 failed\nExit Code: 1", 1,
                    True),
-    "cursor": ("Shell", {"command": "pytest -q"}, {}, None, None, False),
     "specstory": ("Bash", {"command": "pytest -q"}, {}, "Exit code 1\n1 failed", 1, True),
     "aider": ("run", {"command": "pytest -q"}, {}, None, None, False),
 }  # fmt: skip

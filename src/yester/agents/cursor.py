@@ -1,20 +1,16 @@
-"""Cursor's conversations, from the three places its versions keep them in.
+"""Cursor's conversations, from the two kinds of databases its versions keep them in.
 
-    projects/SLUG/agent-transcripts/ID/ID.jsonl     messages without ids and most results
     chats/MD5/ID/store.db                           the CLI's, one for each session
     User/globalStorage/state.vscdb                  the editor's, one for all
 
 None of it is documented. What is read is what at least two independent readers of these files agree
-on; the rest is left out and counted by its type. The folder of a transcript is looked for by its
-SLUG, in which every separator has become a dash. Where the CLI has a store for a session, its
-thinner transcript is not looked for.
+on; the rest is left out and counted by its type. The thinner agent-transcripts beside them hold the
+same conversations without ids, times and results, and are not read.
 
 The editor's database has a table cursorDiskKV:
 
     composerData:ID        a conversation: title, folder, and the order of its bubbles
     bubbleId:ID:BUBBLE     a message: text, thinking, or one tool call with its result
-
-Early versions kept the bubbles themselves in the conversation, and the calls beside them.
 
 Cursor replaces a row to change it, which puts it at the end: the last row of a conversation tells
 whether it is new, and up to which row everything has been read. The table beside it, ItemTable,
@@ -41,10 +37,9 @@ from yester.agents.databases import (
     Part,
     column_text,
     has_tables,
-    is_database,
     read_database,
 )
-from yester.agents.sources import BadLine, Record, Transcript, first_records
+from yester.agents.sources import BadLine, Record, Transcript
 from yester.agents.values import (
     decode_json,
     decode_object,
@@ -56,13 +51,11 @@ from yester.agents.values import (
     load_object,
     nested_text,
     parse_time,
-    scan_slug,
     text_at,
     value_at,
 )
 from yester.model import Item
 
-TRANSCRIPTS = "agent-transcripts"
 STORE = "store.db"
 TABLE = "cursorDiskKV"
 
@@ -83,8 +76,6 @@ SELECT CAST(id AS BLOB), max(row) FROM (
 
 _LISTED = "SELECT CAST(value AS BLOB) FROM ItemTable WHERE key = 'composer.composerData'"
 
-_DASHED = re.compile(r"[^A-Za-z0-9]+")
-
 _QUERY = re.compile(r"<user_query>(.*?)(?:</user_query>|\Z)", re.S)
 _OWN_TEXT = re.compile(r"\s*<[a-z_]+(?: [^>]*)?>")  # <user_info>, <system_reminder> …
 _TIMESTAMP = re.compile(
@@ -97,23 +88,10 @@ _MESSAGE, _WORKSPACE = 1, 9  # fields of a root
 
 
 def _is_transcript(path: Path) -> bool:
-    """Nobody else has these tables, or lines of a role and a message and nothing besides."""
-    if is_database(path):
-        own = [("blobs", "meta")] if path.name == STORE else []
-        return has_tables(path, (TABLE,), *own)
-    seen = list(first_records(path))
-    return bool(seen) and all(map(Chat.is_own_record, seen))
-
-
-def _select_transcripts(found: list[Path]) -> Iterator[Path]:
-    """Without the transcripts of sessions that have a store: it holds more."""
-    stored = {path.parent.name for path in found if path.name == STORE}
-    return (path for path in found if path.suffix != ".jsonl" or path.stem not in stored)
+    return has_tables(path, (TABLE,), *([("blobs", "meta")] if path.name == STORE else []))
 
 
 def _read_items(reading: Reading) -> Iterator[Item]:
-    if not is_database(reading.path):
-        return _open_transcript(reading).read_items()
     return read_database(reading, lambda database: _list_parts(reading, database))
 
 
@@ -124,55 +102,70 @@ def _list_parts(reading: Reading, database: Database) -> Iterator[Part]:
         yield Part("messages", None, Store(reading, database).read_items())
 
 
-def _open_transcript(reading: Reading) -> Chat:
-    """Sub-agents have files of their own below their session's."""
-    path, chat = reading.path.absolute(), Chat(reading)
-    if not chat.state.project:
-        above = next((one for one in path.parents if one.name == TRANSCRIPTS), path.parent)
-        session = path.relative_to(above).parts[0].removesuffix(".jsonl")
-        chat.actor = "" if path.stem == session else f"sub-agent:{path.stem}"
-        chat.state.session, chat.state.actor = session, chat.actor
-        chat.place_session(find_slug(above.parent.name))
-    chat.epoch = reading.modified_at  # until a prompt tells its time
-    return chat
+class StoreState(State):
+    last: str = ""  # the blob before the place to read on from
 
 
-def find_slug(slug: str, above: Path = Path("/")) -> str:
-    """The folder a slug stands for, if it is there; `my-app` and `my/app` look the same in it."""
-    return next(scan_slug(_dash_name(slug), _dash_name, above), f"/{slug}")
+class Store(Transcript):
+    """The CLI's database of one session: messages are blobs, and a root lists them.
 
+    Ids are the blobs' hashes. Only the latest root has them in order (protobuf field 1); it names
+    the folder the session ran in as well (field 9), if `meta.json` beside the store does not.
+    """
 
-def _dash_name(name: str) -> str:
-    return _DASHED.sub("-", name).strip("-")
-
-
-class ChatState(State):
-    last: str = ""  # of a store: the blob before the place to read on from
-
-
-class Chat(Transcript):
     agent = "cursor"
-    state_type = ChatState
-    state: ChatState
-    blob = ""  # the message's own id, in a store
+    state: StoreState
+
+    def __init__(self, reading: Reading, database: Database) -> None:
+        self.database, self.blob = database, ""
+        asked = "SELECT CAST(value AS BLOB) FROM meta ORDER BY key = '0' DESC LIMIT 1"
+        kept = _decode_hex(column_text(database.select_value(asked)))
+        beside = load_object(reading.path.with_name("meta.json")) or {}
+        fields = list(_read_fields(self._select_blob(str(kept.get("latestRootBlobId") or ""))))
+        self.refs = [
+            raw.hex() for field, raw in fields if field == _MESSAGE and len(raw) == _HASH_BYTES
+        ]
+        state = reading.load_state(StoreState)
+        if not (0 < reading.line <= len(self.refs) and self.refs[reading.line - 1] == state.last):
+            reading.line = 0
+            state = _begin_state(reading, kept, beside)
+        super().__init__(reading, state)
+        if not state.project:
+            folders = (uri_folder(raw) for field, raw in fields if field == _WORKSPACE)
+            self.place_session(text_at(beside, "cwd") or next(folders, ""))
+        began = parse_time(beside.get("createdAtMs")) or parse_time(kept.get("createdAt"))
+        self.epoch = began or reading.modified_at
 
     @staticmethod
     def is_own_record(record: dict[str, Any]) -> bool:
-        bare = record.keys() <= {"role", "message", "timestamp"} and "message" in record
-        return bare or record.get("type") == "turn_ended"
+        return "role" in record
+
+    def _select_blob(self, id_: str) -> bytes:
+        asked = "SELECT CAST(data AS BLOB) FROM blobs WHERE id = ?"
+        return self.database.select_value(asked, id_) or b""
+
+    def read_source(self) -> Iterator[Record]:
+        """The messages that the root lists; a message's number is its line."""
+        if not self.refs:
+            self.reading.skip("store without messages")
+        for at in range(self.reading.line, len(self.refs)):
+            self.blob = self.refs[at]
+            record = decode_object(self._select_blob(self.blob))
+            bad = BadLine(f"message {self.blob} is not a JSON object")
+            yield 0, 0, at + 1, bad if record is None else record
+
+    def keep_place(self, offset: int) -> None:
+        self.state.last = self.refs[self.number - 1] if self.number else ""
+        super().keep_place(offset)
 
     def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
-        inner = record.get("message")
-        content = (inner if isinstance(inner, dict) else record).get("content")
-        role = record.get("role")
+        content, role = record.get("content"), record.get("role")
         if role not in ("user", "assistant", "tool") or not isinstance(content, str | list):
             self.reading.skip(str(record.get("type") or role or "untyped"))
             return
         options = dict_at(record, "providerOptions", "cursor")
         failed = dict_at(options, "highLevelToolCallResult").get("isError") is True
-        self.epoch = parse_time(record.get("timestamp")) or self.epoch
-        ref = f"{self.state.session}:{self.blob or self.number}"
-        blocks = list_blocks(content)
+        ref, blocks = f"{self.state.session}:{self.blob}", list_blocks(content)
         if role == "user":
             said = "\n".join(nested_text(one) for one in blocks if one.get("type") == "text")
             yield from self._read_query(ref, said, options.get("isSummary") is True)
@@ -214,53 +207,9 @@ def _parse_prompt_time(said: str) -> int:
         return 0
 
 
-class Store(Chat):
-    """The CLI's database of one session: messages are blobs, and a root lists them.
-
-    Ids are the blobs' hashes. Only the latest root has them in order (protobuf field 1); it names
-    the folder the session ran in as well (field 9), if `meta.json` beside the store does not.
-    """
-
-    def __init__(self, reading: Reading, database: Database) -> None:
-        self.database = database
-        asked = "SELECT CAST(value AS BLOB) FROM meta ORDER BY key = '0' DESC LIMIT 1"
-        kept = _decode_hex(column_text(database.select_value(asked)))
-        beside = load_object(reading.path.with_name("meta.json")) or {}
-        fields = list(_read_fields(self._select_blob(str(kept.get("latestRootBlobId") or ""))))
-        self.refs = [
-            raw.hex() for field, raw in fields if field == _MESSAGE and len(raw) == _HASH_BYTES
-        ]
-        state = reading.load_state(ChatState)
-        if not (0 < reading.line <= len(self.refs) and self.refs[reading.line - 1] == state.last):
-            reading.line = 0
-            state = _begin_state(reading, kept, beside)
-        super().__init__(reading, state)
-        if not state.project:
-            folders = (uri_folder(raw) for field, raw in fields if field == _WORKSPACE)
-            self.place_session(text_at(beside, "cwd") or next(folders, ""))
-        began = parse_time(beside.get("createdAtMs")) or parse_time(kept.get("createdAt"))
-        self.epoch = began or reading.modified_at
-
-    def _select_blob(self, id_: str) -> bytes:
-        asked = "SELECT CAST(data AS BLOB) FROM blobs WHERE id = ?"
-        return self.database.select_value(asked, id_) or b""
-
-    def read_source(self) -> Iterator[Record]:
-        """The messages that the root lists; a message's number is its line."""
-        if not self.refs:
-            self.reading.skip("store without messages")
-        for at in range(self.reading.line, len(self.refs)):
-            self.blob = self.refs[at]
-            record = decode_object(self._select_blob(self.blob))
-            bad = BadLine(f"message {self.blob} is not a JSON object")
-            yield 0, 0, at + 1, bad if record is None else record
-
-    def keep_place(self, offset: int) -> None:
-        self.state.last = self.refs[self.number - 1] if self.number else ""
-        super().keep_place(offset)
-
-
-def _begin_state(reading: Reading, kept: Mapping[str, Any], beside: Mapping[str, Any]) -> ChatState:
+def _begin_state(
+    reading: Reading, kept: Mapping[str, Any], beside: Mapping[str, Any]
+) -> StoreState:
     """A store's session is named by its folder; a sub-agent's belongs to the one it works for."""
     session, actor = reading.path.absolute().parent.name, ""
     if isinstance(kept.get("subagentInfo"), dict) or beside.get("isSubagent") is True:
@@ -268,7 +217,7 @@ def _begin_state(reading: Reading, kept: Mapping[str, Any], beside: Mapping[str,
         actor = f"{about.get('typeName') or 'sub-agent'}:{session}"
         session = str(value_at(about, "rootParentAgentId", "parentAgentId") or session)
     title = find_title(beside.get("title"), kept.get("name"))
-    return ChatState(session=session, actor=actor, title=title)
+    return StoreState(session=session, actor=actor, title=title)
 
 
 def _decode_hex(value: str) -> dict[str, Any]:
@@ -334,20 +283,12 @@ class Composer(Conversation):
     def __init__(self, reading: Reading, database: Database, id_: str, since: int) -> None:
         super().__init__(reading, State(session=id_))
         self.id, self.database, self.since = id_, database, since
-        self.calls: dict[str, Any] = {}  # by bubble, where early versions kept them
 
     def read_items(self, folders: Callable[[], Mapping[str, str]]) -> Iterator[Item]:
         key = f"composerData:{self.id}"
         row = self.database.select_value(f"SELECT rowid FROM {TABLE} WHERE key = ?", key) or 0
         data = self._select_object("conversation", key, row) or {}
         self._begin_session(data, folders)
-        for one in dicts_at(data, "capabilities"):
-            self.calls |= input_fields(dict_at(one, "data").get("bubbleDataMap"))
-        if inline := dicts_at(data, "conversation"):
-            for at, bubble in enumerate(inline):
-                ref = text_at(bubble, "bubbleId") or f"{self.id}:{at}"
-                yield from self._read_bubble(ref, bubble, True)
-            return
         listed = dicts_at(data, "fullConversationHeadersOnly")  # in the order they are shown
         speakers = {text_at(one, "bubbleId"): one.get("type") for one in listed}
         rows = self._select_bubbles()
@@ -407,7 +348,7 @@ class Composer(Conversation):
             else:
                 self.reading.skip("empty")
         elif new:
-            call = dict_at(bubble, "toolFormerData") or dict_at(self.calls, ref)
+            call = dict_at(bubble, "toolFormerData")
             thought = nested_text(bubble.get("thinking"))
             if thought.strip():
                 yield self.make_message(f"{ref}:thinking", thought, "thinking")
@@ -453,4 +394,4 @@ def uri_folder(uri: Any) -> str:
     return unquote(uri.removeprefix("file://"))
 
 
-READER = Reader(_is_transcript, _read_items, _select_transcripts)
+READER = Reader(_is_transcript, _read_items)
