@@ -1,12 +1,14 @@
 """Secrets do not get into the store: text in, the same text without them out.
 
 What it knows is `tables/redact.toml`: tokens of well known services, key blocks, passwords in URLs,
-headers, cookies and configuration, and values assigned to a name that says secret. What stands
+headers, cookies and configuration, on command lines, in SQL and in sentences (in the languages that
+have a row), and values assigned to a name that says secret. A value that was found goes wherever
+else it stands in the same text. Colours and broken lines do not hide anything. What stands
 between `<private>` and `</private>` goes as well, and what the user has named (`known_secrets`).
 What it refuses to know: it asks no network, reads no environment and no file but its table, and
 does not guess that a lone random string is a secret, since commit ids, digests and checksums look
-the same and are worth remembering. A password with spaces in it, one in prose with no name before
-it, and one given to a short option such as -p stay.
+the same and are worth remembering. A password with spaces in it, one made of small letters alone,
+and one in prose with no word for it beside it stay.
 
 Each secret becomes `[redacted:NAME]`, each private span `[private]`. Neither matches a rule, so
 redacting twice changes nothing.
@@ -60,13 +62,68 @@ def redact(text: str, spans: list[Span] | None = None) -> str:
     if len(text) < _SHORTEST and not _named:
         return text
     text = strip_private(text, spans)
+    text = _write_plainly(text, spans)
     for _ in range(_PASSES):
         found = find_secrets(text) or find_named(text)
         if not found:
             break
+        found = _find_again(text, found)
         edits = [(start, end, f"[redacted:{name}]") for start, end, name in found]
         text = apply_edits(text, edits, spans)
     return text
+
+
+# What stands in a text for a terminal, a shell, a compiler or a parser: colours, the end of a line
+# that goes on, a text in two pieces, a letter by its number.
+_BREAKS = re.compile(
+    r"\x1b\[[0-9;:?]{0,40}[A-Za-z]|(?P<goes_on>[ \t]{0,8}\\\r?\n[ \t]{0,40})"
+    r"|(?P<quote>[\"'])[ ]?\+[ ]?(?P=quote)|\\{1,2}u(?P<code>(?!00[0-7]|d[89a-f])[0-9a-f]{4})",
+    re.IGNORECASE,
+)
+
+
+def _write_plainly(text: str, spans: list[Span] | None) -> str:
+    """The text as it is meant, where it holds secrets that are seen only so."""
+    if not any(sign in text for sign in ("\x1b[", "\\\n", "\\\r", "\\u", '" + "', "' + '")):
+        return text
+    edits = [
+        (*m.span(), " " if m["goes_on"] else chr(int(m["code"], 16)) if m["code"] else "")
+        for m in _BREAKS.finditer(text)
+    ]
+    if not edits or _count_secret(apply_edits(text, edits, None)) <= _count_secret(text):
+        return text
+    return apply_edits(text, edits, spans)
+
+
+def _count_secret(text: str) -> int:
+    """How many characters of it are secret."""
+    return sum(end - start for start, end, _ in find_secrets(text))
+
+
+def _find_again(text: str, found: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """What was found, and the same values wherever else they stand: a password is named once and
+    used three lines below. Not one that may be a word of the text, a name or a number in it."""
+    kinds = {text[start:end]: name for start, end, name in found if end - start >= _SHORTEST}
+    values = [value for value in kinds if text.count(value) > 1 and _is_telling(value.encode())]
+    if not values:
+        return found
+    anywhere = re.compile("|".join(map(re.escape, sorted(values, key=len, reverse=True))))
+    again = [(*m.span(), kinds[m[0]]) for m in anywhere.finditer(text)]
+    merged: list[tuple[int, int, str]] = []
+    for start, end, name in sorted(found + again):
+        if merged and start < merged[-1][1]:
+            first, last, known = merged.pop()
+            start, end, name = first, max(end, last), known
+        merged.append((start, end, name))
+    return merged
+
+
+def _is_telling(value: bytes) -> bool:
+    """Letters of both cases with digits, or what a machine has drawn: no word, no path, no name."""
+    kinds = [re.search(kind, value) is not None for kind in (rb"[a-z]", rb"[A-Z]", rb"[0-9]")]
+    if _has_shape("no_password", value):
+        return False
+    return all(kinds) or (kinds[2] and sum(kinds) > 1 and looks_random(value * 2))
 
 
 def may_hold_secrets(text: str) -> bool:
@@ -537,6 +594,28 @@ def judge_option(found: Found) -> bool:
     return b"/" not in value or looks_random(value)
 
 
+def judge_argument(found: Found) -> bool:
+    """For what a program or a statement takes as a password: anything but a stand-in."""
+    return judge_url_password(found) and not _has_shape("file", found.value)
+
+
+def judge_chosen(found: Found) -> bool:
+    """For a value in a sentence or a cell: such as people choose and machines make, no word, no
+    name in a program, no file, no version."""
+    value = found.value.rstrip(b".,:;!?")
+    return len(value) >= 6 and not _is_placeholder(value) and _is_telling(value)
+
+
+def judge_opaque_or_chosen(found: Found) -> bool:
+    return bool(found.name) and (judge_opaque(found) or judge_chosen(found))
+
+
+def judge_key_in_prose(found: Found) -> bool:
+    """Not an id, which sentences about keys name as well."""
+    value = found.value
+    return looks_random(value, 20) and not _has_shape("no_key_in_prose", value)
+
+
 def judge_random(found: Found) -> bool:
     """For tokens whose prefix is also the beginning of ordinary words."""
     return looks_random(found.value, 20)
@@ -554,7 +633,8 @@ def judge_header(found: Found) -> bool:
         return False
     if scheme == b"basic":
         try:
-            return b":" in base64.b64decode(value + b"=" * (-len(value) % 4))
+            said = base64.b64decode(value + b"=" * (-len(value) % 4))
+            return b":" in said and said.isascii()
         except (binascii.Error, ValueError):
             return False
     if scheme and not value.isalpha() and not _names_a_field(value):
