@@ -112,7 +112,7 @@ class _TypedRules:
             if rule.sure and typed:
                 kept += self._keep_rule(draft, prompt)
             elif proposed < _A_PROMPT:
-                proposed += self._propose_rule(draft, prompt)
+                proposed += self._propose_rule(draft, prompt, rule.own)
         if typed:
             self._take_back(said, prompt)
         return kept + proposed
@@ -160,12 +160,13 @@ class _TypedRules:
 
     # --- proposed ----------------------------------------------------------------------------
 
-    def _propose_rule(self, draft: Draft, prompt: Item) -> int:
+    def _propose_rule(self, draft: Draft, prompt: Item, own: bool) -> int:
         if draft.epoch < self._now - PATIENCE:
             return 0
         alike = self._find_alike(draft, STATUSES)
         for memo in alike:
-            if memo.item.status == "proposed" and self._is_second_word(memo, draft, prompt):
+            second = own and self._is_second_word(memo, draft, prompt)
+            if memo.item.status == "proposed" and second:
                 change_status(self._store, memo.item.id, "keep", self._author(prompt, "said again"))
                 return 1
         if alike or self._count_today() >= _A_DAY:

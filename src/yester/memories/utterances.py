@@ -26,6 +26,7 @@ LONGEST_RULE = 240  # characters of a rule
 _LONGEST = {"rule": 600, "decision": 320, "withdrawal": 300}  # characters of a sentence
 _FEWEST_WORDS = 2
 _LONG_PROMPT = 600  # characters; who writes more, pastes
+_WORD = re.compile(r"[\u3040-\u9fff]|\w+")  # a character is a word where none are written apart
 _PART = re.compile(r"[,;]\s+(?:and |but |so )?|\s[–—-]\s|\.\s")
 _HERE = re.compile(r"\b(?:this|our) (?:repo(?:sitory)?|project|code ?base|monorepo)\b", re.I)
 
@@ -42,6 +43,7 @@ class Utterance:
     scope: str = ""  # of a rule: global, project
     label: str = ""  # of a decision: what of the text only says that it is one
     about: str = ""  # of a withdrawal: words of what it ends; "": what it contradicts
+    own: bool = True  # no other paragraph may be, or speak of, somebody else's text
 
 
 def find_utterances(prompt: str) -> list[Utterance]:
@@ -53,12 +55,16 @@ def find_utterances(prompt: str) -> list[Utterance]:
             found.setdefault((one.kind, one.text, one.about), one)
     if not found:
         return []
-    own = len(prompt) <= _LONG_PROMPT and not has_foreign_lines(prompt)
+    typed = len(prompt) <= _LONG_PROMPT and not has_foreign_lines(prompt)
     spans = {one.span for one in found.values()}
-    return [
-        replace(one, sure=own and one.sure and _stands_apart(one, sentences, spans))
-        for one in found.values()
-    ]
+    judged = []
+    for one in found.values():
+        apart = typed and not _is_spoken_of(one, sentences)
+        own = apart and _stands_alone(one, sentences, spans, elsewhere=True)
+        alone = own and _stands_alone(one, sentences, spans, elsewhere=False)
+        sure = one.sure and (alone if one.kind == "rule" else apart)
+        judged.append(replace(one, sure=sure, own=own))
+    return judged
 
 
 def find_kind(prompt: str, kind: str) -> list[Utterance]:
@@ -137,7 +143,7 @@ def _find_rule(prompt: str, start: int, text: str, alone: bool = False) -> Utter
         if match := pattern.match(text):
             core = match["core"] + text[match.end() :]
             masked = core.count(MASK) * 2 > len(core) or core.endswith(":")
-            if masked or len(core.split()) < _FEWEST_WORDS or len(core) > LONGEST_RULE:
+            if masked or len(_WORD.findall(core)) < _FEWEST_WORDS or len(core) > LONGEST_RULE:
                 return None
             rule = _make_rule(row, prompt, (start + len(text) - len(core), start + len(text)))
             return rule if alone or _is_found_again(rule) else None
@@ -199,18 +205,33 @@ def _find_withdrawals(text: str) -> Iterator[tuple[str, str]]:
 
 def _is_ruling(sentence: Sentence, spans: Iterable[tuple[int, int]]) -> bool:
     """Is a sentence said for good, or no more than "thanks!"?"""
-    short = len(sentence.text.split()) <= _FEWEST_WORDS
-    return short or any(start >= sentence.start and end <= sentence.end for start, end in spans)
+    return load_pattern("utterances", "courtesy").fullmatch(sentence.text) is not None or any(
+        start >= sentence.start and end <= sentence.end for start, end in spans
+    )
 
 
-def _stands_apart(one: Utterance, sentences: list[Sentence], spans: set[tuple[int, int]]) -> bool:
-    """A rule that is alone in its paragraph; and no other paragraph points at a text, which it
-    then may be part of."""
-    paragraph = next(sentence.paragraph for sentence in sentences if sentence.end >= one.span[1])
-    for sentence in sentences:
-        if sentence.paragraph != paragraph:
-            if sentence.asked or load_pattern("utterances", "pointing").search(sentence.text):
-                return False
-        elif one.kind == "rule" and not _is_ruling(sentence, spans):
-            return False
-    return True
+def _find_own_sentence(one: Utterance, sentences: list[Sentence]) -> Sentence:
+    return next(sentence for sentence in sentences if sentence.end >= one.span[1])
+
+
+def _is_spoken_of(one: Utterance, sentences: list[Sentence]) -> bool:
+    """Does another paragraph point at a text, which this may be part of?"""
+    paragraph = _find_own_sentence(one, sentences).paragraph
+    points = load_pattern("utterances", "pointing").search
+    others = (other for other in sentences if other.paragraph != paragraph)
+    return any(other.asked or points(other.text) for other in others)
+
+
+def _stands_alone(
+    one: Utterance, sentences: list[Sentence], spans: set[tuple[int, int]], *, elsewhere: bool
+) -> bool:
+    """Does nothing but rules stand in its paragraph, or (elsewhere) in the others? In a paragraph
+    of its own it may follow a plain task, or say itself that the same person goes on ("and from now
+    on …"): anything else may speak of a text that it is part of, in whatever language."""
+    own = _find_own_sentence(one, sentences)
+    goes_on, is_task = (load_pattern("utterances", name).match for name in ("goes on", "task"))
+    beside = [other for other in sentences if (other.paragraph != own.paragraph) == elsewhere]
+    return all(
+        _is_ruling(other, spans) or (elsewhere and (goes_on(own.text) or is_task(other.text)))
+        for other in beside
+    )
