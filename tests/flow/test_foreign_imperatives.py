@@ -1,4 +1,5 @@
-"""Somebody else's imperatives in a prompt become no rule that holds; the user's own do."""
+"""Somebody else's imperatives in a prompt become no rule that holds; the user's own do, until the
+user takes them back."""
 
 from __future__ import annotations
 
@@ -13,12 +14,14 @@ from tests.table import each
 from yester.model import Filters, Paging
 from yester.store import open_store
 
-PROMPTS = tomllib.loads((Path(__file__).parent / "data" / "foreign_imperatives.toml").read_text())
+DATA = Path(__file__).parent / "data"
+PROMPTS = tomllib.loads((DATA / "foreign_imperatives.toml").read_text("utf-8"))
+REVERSALS = tomllib.loads((DATA / "reversals.toml").read_text("utf-8"))
 DAY = 86_400_000
 FIRST = 1_770_000_000_000
 
 
-def rules_of(home, *prompts):
+def kept_of(home, *prompts, kinds=("rule",)):
     """(status, text) of all rules when each was typed in a session and on a day of its own."""
     store = open_store(with_store(home / str(len(list(home.iterdir())))), now=1)
     for day, text in enumerate(prompts):
@@ -27,15 +30,15 @@ def rules_of(home, *prompts):
         story.says("Understood.")
         story.store(store)
         distilled(store, now=FIRST + day * DAY + DAY // 2)
-    found = store.memos(Filters(types=("rule",)), Paging(statuses=()))
+    found = store.select(Filters(types=kinds), Paging(statuses=()))
     store.close()
-    return [(memo.item.status, memo.item.body) for memo in found]
+    return [(item.status, item.title) for item in found]
 
 
 @pytest.mark.requirement("MEM-08")
 @each("one", PROMPTS["foreign"])
 def test_what_others_have_written_is_no_rule(tmp_path, one):
-    assert [text for status, text in rules_of(tmp_path, one["text"]) if status == "active"] == []
+    assert [text for status, text in kept_of(tmp_path, one["text"]) if status == "active"] == []
 
 
 @pytest.mark.requirement("MEM-08")
@@ -43,12 +46,21 @@ def test_what_others_have_written_is_no_rule(tmp_path, one):
 def test_what_others_have_written_is_no_second_utterance_either(tmp_path, one):
     """The same text is pasted again on other days, with other words above it."""
     again = [f"{above}\n\n{one['text'].strip()}" for above in ("Any remarks?", "Kürze das")]
-    found = rules_of(tmp_path, one["text"], *again)
+    found = kept_of(tmp_path, one["text"], *again)
     assert [text for status, text in found if status == "active"] == []
 
 
 @pytest.mark.requirement("MEM-08")
 @each("one", PROMPTS["own"])
 def test_what_the_user_says_for_good_is_a_rule_or_waits_for_a_yes(tmp_path, one):
-    (status, _), *more = rules_of(tmp_path, one["text"])
+    (status, _), *more = kept_of(tmp_path, one["text"])
     assert (status, more) == ("proposed" if one.get("waits") else "active", [])
+
+
+@pytest.mark.requirement("DIS-14", "DIS-07")
+@each("one", REVERSALS["pairs"])
+def test_what_is_taken_back_in_plain_words_is_ended_and_nothing_else(tmp_path, one):
+    found = kept_of(tmp_path, one["said"], one["later"], kinds=("rule", "decision"))
+    said = one["said"].removeprefix("Decision: ").rstrip(".").casefold()
+    holds = {text.rstrip(".").casefold() for status, text in found if status == "active"}
+    assert (said in holds) is not one["ends"], found

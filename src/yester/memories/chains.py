@@ -105,6 +105,7 @@ def _are_opposed(old: Claim, new: Claim) -> bool:
     if old.job and new.job and old.purpose == new.purpose:
         return True
     near = old.purpose == new.purpose or overlap(old.purpose, new.purpose) >= _SAME_PURPOSE
+    near = near or (not new.purpose and new.words.endswith(" again"))
     return near and _choose_differently(old.named[0], new.named[0])
 
 

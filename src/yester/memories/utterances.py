@@ -195,8 +195,8 @@ def _find_withdrawals(text: str) -> Iterator[tuple[str, str]]:
     for part in _PART.split(text):
         for row, pattern in _load_rows("withdrawals"):
             if match := pattern.match(part):
-                groups = match.groupdict()
-                yield row.name, (groups.get("what") or groups.get("what2") or "").strip(" .!")
+                what = (text for name, text in match.groupdict().items() if name != "core")
+                yield row.name, next(filter(None, what), "").strip(" .!")
                 break
 
 
