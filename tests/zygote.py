@@ -9,15 +9,18 @@ what a command costs is the copying of the pages that it is the first one to tou
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import importlib
 import json
 import os
 import pkgutil
+import pty
 import select
 import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 from pathlib import Path
@@ -233,7 +236,17 @@ class _Series:
         return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
 
 
+def _take_terminal() -> int:
+    """Commands are typed by a person, so there is a terminal behind them, wherever tests run. It
+    lives as long as the other end of it, which is returned."""
+    os.setsid()
+    keyboard, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+    return keyboard
+
+
 def _serve() -> None:
+    _take_terminal()
     import_everything()
     _practise()
     gc.freeze()  # a collection in a child would copy every page it looks at

@@ -240,6 +240,10 @@ class OpenMemory(Memory):
         Without a project it holds everywhere. `memory.memories` changes what is there.
         """
         _check_choice("embed", embed, "now", "later")
+        from yester.agents.ancestors import find_agent_here
+
+        # An agent that runs Python speaks for itself.
+        origin = "agent" if origin == "user" and find_agent_here() else origin
         by = Author(who, self.now, origin, why)
         for name, value in (("text", text), ("title", title)):
             if not isinstance(value, str):

@@ -80,7 +80,7 @@ _ANNOUNCED = {
 
 def is_forged(prompt: Item) -> bool:
     """An agent can forge a hook's event: only what the transcript has too was typed."""
-    return prompt.agent == "claude-code" and prompt.ref.startswith("hook:")
+    return prompt.ref.startswith("hook:")
 
 
 class _TypedRules:

@@ -61,13 +61,24 @@ class App:
 
     @cached_property
     def memory(self) -> Memory:
-        """An agent may remember, but not speak for its user."""
-        who, origin = (self.agent, "agent") if self.agent else (_user_name(), "user")
+        """An agent may remember, but not speak for its user, whatever its variables say."""
+        from yester.agents.ancestors import find_agent_here
+
+        agent = find_agent_here()
+        who, origin = (agent, "agent") if agent else (_user_name(), "user")
         memory = Memory(self.home, os.environ, cwd=str(Path.cwd()), who=who, origin=origin)
         for warning in memory.config.warnings:
             print_warning(warning)
         click.get_current_context().call_on_close(memory.close)
         return memory
+
+    @property
+    def speaks_for_user(self) -> bool:
+        """Is what is said here the user's own word? No agent stands above, and there is a terminal
+        at which a person can be."""
+        from yester.agents.ancestors import has_terminal
+
+        return self.memory.origin == "user" and has_terminal()
 
     @property
     def config(self) -> Config:

@@ -87,7 +87,7 @@ def section_command(app: App, file: Path, project: str | None, apply: bool) -> O
     name, texts = str(file), (before.splitlines(), after.splitlines())
     diff = "\n".join(unified_diff(*texts, name, name, lineterm="")).encode("utf-8", "replace")
     if apply:
-        if app.agent:
+        if app.memory.origin != "user":
             raise NotYours(
                 f"{file} is the user's: `yester export section {file} --apply` is theirs"
             )

@@ -148,7 +148,7 @@ def yester_command(app: App, file: Path, mine: bool, dry_run: bool) -> Output:
     """
     if not file.is_file():
         raise SourceError(f"{file}: no such file; name one that `yester export jsonl` wrote")
-    if mine and app.agent:
+    if mine and not app.speaks_for_user:
         raise NotYours(f"only you can say that {file} is yours: do so in your own terminal")
     from yester.operate.export import ExportReader, count_records  # the others do without
 

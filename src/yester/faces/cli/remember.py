@@ -17,8 +17,15 @@ from yester.memories import lifecycle
 from yester.memories import memory as forms
 from yester.memories.categories import get_category
 from yester.memories.memory import GLOBAL, Plain, normalise_tags
-from yester.memories.remember import Draft, Kept, Likeness, remember, remember_instead
-from yester.model import Memo
+from yester.memories.remember import (
+    Draft,
+    Kept,
+    Likeness,
+    guess_type,
+    remember,
+    remember_instead,
+)
+from yester.model import Memo, replace
 
 T = TypeVar("T")
 _DONE = {
@@ -52,6 +59,9 @@ def remember_command(
         return lifecycle.find_memory(app.store, name).item.id if name else 0
 
     def keep_draft(draft: Draft) -> Kept:
+        is_rule = (draft.type or guess_type(draft.text)) == "rule"
+        if is_rule and app.memory.origin == "user" and not app.speaks_for_user:
+            draft = replace(draft, status="proposed")  # nobody says that it is the user's word
         place = GLOBAL if draft.scope == "global" else app.find_project(project)
         old = {"update": find_id(update), "supersedes": find_id(supersedes)}
         return remember(app.store, draft, place, app.memory.by(why), **old)
@@ -110,7 +120,10 @@ def _fill_in_draft(app: App, draft: Draft, keep: Callable[[Draft], Kept]) -> Kep
 
 def _kept_lines(app: App, kept: Kept, alike: list[Likeness]) -> Iterator[str]:
     id_ = kept.memo.item.id
-    yield f"{_DONE[kept.done]} {format_memo(app, kept.memo)}"
+    waits = kept.memo.item.status == "proposed"
+    yield f"{'proposed' if waits else _DONE[kept.done]} {format_memo(app, kept.memo)}"
+    if waits:
+        yield f"    agents are told of it when you say yes in a terminal: yester memory keep {id_}"
     if kept.replaced:
         yield f"    replaces {format_memo(app, kept.replaced)}"
     for tag, other in kept.suggested.items():
@@ -138,6 +151,8 @@ def edit_command(
     What somebody else changes meanwhile is kept; where both have changed the same, you are told.
     """
     memo = lifecycle.find_memory(app.store, memory)
+    if memo.item.type == "rule" and not app.speaks_for_user:
+        raise NotYours(f"rule #{memo.item.id} is yours; change it in a terminal, or in the viewer")
     if enforce:
         given["settings"] = (*given["settings"], f"enforce={enforce}")
     if everywhere or project or path or any(given.values()):

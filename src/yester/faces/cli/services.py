@@ -312,13 +312,14 @@ def ui_command(app: App, only_print: bool) -> None:
 
     The link holds a code that is good for one use within a minute; the browser exchanges it for a
     token of its own, which ends with the server. Where there is no terminal it is printed alone.
-    Changes made in the viewer are yours; opened from an agent's shell, they count as the agent's,
-    which can neither make nor change rules.
+    Changes made in the viewer are yours; opened from an agent's shell, or without a terminal, they
+    count as a program's, which can neither make nor change rules.
     """
     port = _start_server(app)
     from yester.faces.http.login import new_code
 
-    link = f"http://127.0.0.1:{port}/#code={new_code(app.home, app.memory.origin)}"
+    origin = "user" if app.speaks_for_user else "agent"
+    link = f"http://127.0.0.1:{port}/#code={new_code(app.home, origin)}"
     click.echo(link)
     if sys.stdout.isatty() and not only_print:
         click.launch(link)
