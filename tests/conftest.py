@@ -141,6 +141,7 @@ class Transcript:
     path: Path
     session: str = "aaaaaaaa-0000-4000-8000-000000000001"
     cwd: str = "/home/sam/code/shop"
+    branch: str = "main"
     clock: int = 1_770_000_000
     count: int = 0
     lines: list[dict[str, Any]] = field(default_factory=list)
@@ -170,7 +171,7 @@ class Transcript:
             "cwd": self.cwd,
             "sessionId": self.session,
             "version": "2.1.100",
-            "gitBranch": "main",
+            "gitBranch": self.branch,
             "type": kind,
             "uuid": f"{self.session[:8]}-{self.count:04d}",
             "timestamp": moment.strftime("%Y-%m-%dT%H:%M:%S.000Z"),

@@ -468,6 +468,7 @@ class Forgotten(Struct, frozen=True):
         int, ...
     ] = ()  # memories that stay, with words of the others cut from their history
     sessions: tuple[Session, ...] = ()  # something of each was taken out
+    emptied: tuple[str, ...] = ()  # keys: of these nothing is left
     freed: tuple[int, ...] = ()  # what one of the items stood in the place of; it is still put away
 
 

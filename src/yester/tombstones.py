@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from pathlib import Path
 
 from yester.files import replace_file
-from yester.model import Item, Session
+from yester.model import Item, Session, replace
+
+Key = tuple[str, ...]  # what a mark is made of
 
 _FORM = b"yester: what was forgotten\n"
 _KEY = 32
@@ -34,12 +35,22 @@ def tombstones_file(home: Path) -> Path:
     return home / "forgotten"
 
 
-def text_of_item(item: Item) -> str:
-    """All that an item says, blanks made equal."""
-    parts = (
-        item.title, item.subtitle, item.body, *item.facts, *item.sections.values(),
-    )  # fmt: skip
-    return " ".join(" ".join(parts).split())
+def ref_key(item: Item) -> Key:
+    return ("ref", item.source, item.kind, item.ref)
+
+
+def text_key(item: Item) -> Key:
+    """All that an item says, blanks made equal; () where that is too little to know it by."""
+    parts = (item.title, item.subtitle, item.body, *item.facts, *item.sections.values())
+    text = " ".join(" ".join(parts).split())
+    if len(text) < _SHORTEST and item.kind != "note":
+        return ()
+    return ("text", item.session or item.project, text)
+
+
+def label_keys(session: Session) -> list[Key]:
+    """What a session is called."""
+    return [("title", session.key, text) for text in (session.title, session.branch) if text]
 
 
 class Tombstones:
@@ -62,7 +73,6 @@ class Tombstones:
         if stamp == self._stamp:
             return
         self._stamp, self._key, self._marks = stamp, b"", {}
-        self._make_mark.cache_clear()
         data = self._path.read_bytes() if found else b""
         if data.startswith(_FORM):
             start = len(_FORM) + _KEY
@@ -74,95 +84,52 @@ class Tombstones:
     def __len__(self) -> int:
         return len(self._marks)
 
-    # --- asked ---------------------------------------------------------------------------------
-
     def hides(self, item: Item) -> bool:
         """Is this what was forgotten, or of a session or project that was?"""
         if not self._marks:
             return False
+        around = [ref_key(item), ("project", item.project), ("session", item.session)]
+        if item.alias:
+            around.append(("ref", item.source, item.kind, item.alias))
         when = max(item.epoch, item.updated)
-        if any(when <= self._time_of(mark) for mark in self._marks_around(item)):
+        if any(when <= self._time_of(key) for key in around):
             return True
-        said = self._mark_text(item)
         # A note has the time of its file, which is another one as soon as anything else changes.
-        return said is not None and (0 if item.kind == "note" else when) <= self._time_of(said)
+        return (0 if item.kind == "note" else when) <= self._time_of(text_key(item))
 
     def hides_session(self, session: Session) -> bool:
-        marks = (
-            self._make_mark("session", session.key),
-            self._make_mark("project", session.project),
-        )
-        return bool(self._marks) and any(session.ended <= self._time_of(mark) for mark in marks)
+        keys = (("session", session.key), ("project", session.project))
+        return any(session.ended <= self._time_of(key) for key in keys)
 
-    def hides_project(self, key: str) -> bool:
-        return bool(self._marks) and self._make_mark("project", key) in self._marks
+    def knows(self, *key: str) -> bool:
+        """Was this forgotten, whenever?"""
+        return self._time_of(key) >= 0
 
-    def hides_title(self, session: str, title: str) -> bool:
-        return (
-            bool(self._marks and title) and self._make_mark("title", session, title) in self._marks
-        )
+    def clean_session(self, session: Session) -> Session:
+        """Without what it is called, where that was forgotten."""
+        labels = self.clean_labels(session.key, {"title": session.title, "branch": session.branch})
+        return replace(session, title=labels["title"], branch=labels["branch"])
 
-    def hides_ref(self, source: str, kind: str, ref: str) -> bool:
-        return bool(self._marks) and self._make_mark("ref", source, kind, ref) in self._marks
+    def clean_labels(self, session: str, labels: Mapping[str, str]) -> dict[str, str]:
+        return {
+            name: "" if self.knows("title", session, text) else text
+            for name, text in labels.items()
+        }
 
-    def _marks_around(self, item: Item) -> Iterator[bytes]:
-        yield self._make_mark("ref", item.source, item.kind, item.ref)
-        if item.alias:
-            yield self._make_mark("ref", item.source, item.kind, item.alias)
-        yield self._make_mark("project", item.project)
-        if item.session:
-            yield self._make_mark("session", item.session)
+    def _time_of(self, key: Key) -> int:
+        return self._marks.get(self._digest(key), -1) if self._marks and key else -1
 
-    def _mark_text(self, item: Item) -> bytes | None:
-        text = text_of_item(item)
-        if len(text) < _SHORTEST and item.kind != "note":
-            return None
-        return self._digest(("text", item.session or item.project, text))
-
-    def _time_of(self, mark: bytes) -> int:
-        return self._marks.get(mark, -1)
-
-    @lru_cache(4096)  # noqa: B019 -- one of these lives as long as its store
-    def _make_mark(self, *parts: str) -> bytes:
-        return self._digest(parts)
-
-    def _digest(self, parts: Iterable[str]) -> bytes:
+    def _digest(self, key: Key) -> bytes:
         import hmac  # 5 ms that whoever has forgotten nothing need not wait
 
-        message = b"\0".join(part.encode("utf-8", "surrogatepass") for part in parts)
+        message = b"\0".join(part.encode("utf-8", "surrogatepass") for part in key)
         return hmac.digest(self._key, message, "sha256")[:16]
 
-    # --- written -------------------------------------------------------------------------------
-
-    def add(
-        self,
-        now: int,
-        items: Iterable[Item] = (),
-        said: Iterable[Item] = (),
-        titles: Iterable[Session] = (),
-        sessions: Iterable[str] = (),
-        projects: Iterable[str] = (),
-    ) -> None:
-        """From now on these are forgotten: items by where they stood and what they said, what came
-        of them by what it `said` alone (it may be made anew of what is left), whole sessions and
-        projects by their keys. On the disk when this returns."""
+    def add(self, keys: Mapping[Key, int]) -> None:
+        """From now on these are forgotten, each up to its time. On the disk when this returns."""
         self.refresh()
-        if not self._key:
-            self._key = os.urandom(_KEY)
-            self._make_mark.cache_clear()
-        new: dict[bytes, int] = {}
-        for item in items:
-            made = max(now, item.epoch, item.updated)
-            new[self._make_mark("ref", item.source, item.kind, item.ref)] = made
-            if (mark := self._mark_text(item)) is not None:
-                new[mark] = made
-        new |= {mark: now for item in said if (mark := self._mark_text(item)) is not None}
-        new |= {self._make_mark("title", one.key, one.title): now for one in titles if one.title}
-        new |= {self._make_mark("session", key): now for key in sessions}
-        new |= {self._make_mark("project", key): now for key in projects}
-        self._write({**self._marks, **new})
-
-    def _write(self, marks: Mapping[bytes, int]) -> None:
+        self._key = self._key or os.urandom(_KEY)
+        marks = {**self._marks, **{self._digest(key): made for key, made in keys.items() if key}}
         records = b"".join(_RECORD.pack(mark, made) for mark, made in sorted(marks.items()))
         replace_file(self._path, _FORM + self._key + records, sync=True)
         self.refresh()

@@ -16,7 +16,7 @@ from yester.ingest.prepare import content_hash, prepare_item
 from yester.known_secrets import KnownSecrets
 from yester.llm.archive import short_key
 from yester.memory import Memory
-from yester.model import Change, Entry, Item, Memo, replace
+from yester.model import Change, Entry, Filters, Item, Memo, Turn, replace
 from yester.operations.forget import (
     ForgetRequest,
     RedactRequest,
@@ -46,7 +46,7 @@ def holds(home, text=SECRET) -> bool:
 @pytest.fixture
 def talked(run, transcript, home):
     """Two sessions, what was distilled of them, a backup, and traces of the first everywhere."""
-    first = transcript(ONE)
+    first = transcript(ONE, branch=f"feat/{SECRET}")
     first.other("custom-title", customTitle=f"Plan the {SECRET}")
     first.user(f"From now on always call the deal {SECRET} in the contract folder.")
     first.assistant(f"The {SECRET} contract is in place; I changed deal.py for it.")
@@ -227,6 +227,36 @@ def test_words_go_from_titles_and_from_what_a_memory_once_said(memory, run, tran
     assert not holds(memory.home)
 
 
+def test_a_branch_called_so_does_not_come_back_with_its_transcript(run, home, transcript):
+    for name, word in ((ONE, SECRET), (OTHER, "plover")):
+        transcript(name, branch=f"feat/{SECRET}").talk(1, word)
+    assert run("index").code == 0
+    assert run("forget", "--query", SECRET, "--yes").code == 0
+    assert not holds(home)
+    assert run("index").code == 0
+    assert not holds(home)
+    assert "plover" in run("recall", "plover").out
+
+
+@pytest.mark.requirement("IMP-06")
+@pytest.mark.parametrize("what", [("--session", ONE), ("--project", "shop"), ("--query", SECRET)])
+def test_an_export_made_before_brings_nothing_back(run, home, talked, tmp_path, what):
+    notes = talked.path.parent / "memory" / "MEMORY.md"
+    notes.parent.mkdir()
+    notes.write_text("- The plover closes in May\n")
+    lines = tmp_path / "all.jsonl"
+    assert run("import", "notes", str(notes)).code == 0
+    assert run("export", "jsonl", str(lines)).code == 0
+    assert run("forget", *what, "--yes").code == 0
+    assert not holds(home)
+    assert run("import", "yester", str(lines), "--mine").code == 0
+    assert not holds(home)
+    assert holds(home, "code-shop") is (what[0] != "--project")
+    with yester.open(home) as memory:
+        kept = {one.id for one in memory.store.sessions(Filters())}
+        assert {one.session for one in memory.store.entries(Turn)} <= kept
+
+
 def test_it_is_found_in_every_form_a_file_can_have(memory):
     found = memory.home / "logs" / "other.log"
     found.parent.mkdir(exist_ok=True)
@@ -292,6 +322,18 @@ def test_a_named_secret_goes_everywhere_and_never_comes_back(home, run, tmp_path
         KnownSecrets(home).add("abc")
 
 
+@pytest.mark.requirement("OPS-07")
+def test_a_named_secret_goes_from_what_a_memory_is_called(memory):
+    id_ = memory.remember("The gate opens with Sesame7Open", type="note", project="shop")
+    memory.memories.edit(id_, {"title": "The gate", "content": {"text": "Ask the porter"}})
+    other = memory.remember("The gate opens at noon", type="note", project="shop")
+    called = memory.store.memos(ids=[other])[0].slug
+    redact_secret(memory_of(memory.home), "Sesame7Open")
+    assert not holds(memory.home, "sesame7open")
+    with yester.open(memory.home) as again:
+        assert again.store.memos(ids=[other])[0].slug == called
+
+
 def memory_of(home):
     return Memory(home, {}, who="sam", origin="user")
 
@@ -299,7 +341,11 @@ def memory_of(home):
 def test_privacy_says_what_is_stored_and_what_would_leave(home, run, transcript):
     transcript(ONE).talk(1, "plover")
     run("index")
+    assert "private" not in run("privacy").out
+    (home / "config.toml").write_text('[projects]\n"/home/sam/code/shop" = { private = true }\n')
+    assert "shop (private)" in run("privacy").out
     told = run("privacy", "--json").json
+    assert told["projects"][0]["private"]
     assert [(one["project"], one["items"]) for one in told["projects"]] == [("shop", 3)]
     assert told["leaves"] == []
     (home / "config.toml").write_text(

@@ -47,6 +47,9 @@ def problem(api, path, status, **query):
     ("path", "query", "status", "parameter", "value", "fix"),
     [
         ("/api/search", {"format": "json", "limit": "9999"}, 400, "format", "json", "export jsonl"),
+        ("/api/search", {"platformSource": "claude"}, 400, "platformSource", "claude", "agent="),
+        ("/api/search", {"projects": "a,b"}, 400, "projects", "a,b", "use project"),
+        ("/api/observation/7", {}, 404, "path", "/api/observation/7", "/api/items/ID"),
         ("/api/import", {}, 404, "path", "/api/import", "yester import claude-mem"),
         ("/api/search", {"dateStart": "lastweek"}, 400, "dateStart", "lastweek", "3d"),
         ("/api/search", {"dateRange[end]": "soon"}, 400, "dateRange[end]", "soon", "3d"),
@@ -88,7 +91,9 @@ def test_of_many_projects_some_are_named_and_the_others_counted(api):
     assert " and 6 more (GET /api/projects)" in found["fix"]
 
 
-@each("query", [{"agent": "codex"}, {"obs_type": "feature"}, {"kinds": "note"}])
+@each(
+    "query", [{"agent": "codex"}, {"obs_type": "feature"}, {"type": "feature"}, {"kinds": "note"}]
+)
 def test_what_is_known_and_has_nothing_yet_is_an_empty_answer(api, query):
     assert api.get("/api/search", **query)["results"] == []
 

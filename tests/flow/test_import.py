@@ -106,6 +106,32 @@ def test_an_export_holds_the_same_records_as_its_database(store, tmp_path):
 
 
 @pytest.mark.requirement("IMP-01")
+def test_a_copy_that_names_no_session_takes_none_from_what_is_there(store, tmp_path):
+    rows = claude_mem_rows()
+    bring(store, "claude-mem", build_database(tmp_path / "claude-mem.db", schema(49), rows))
+    before = every_item(store)
+    bare = {name: rows["observations"][0][name] for name in ("id", "title", "created_at_epoch")}
+    corpus = tmp_path / "harbour.corpus.json"
+    corpus.write_text(json.dumps({"version": 1, "observations": [bare, {**bare, "id": 9}]}))
+    report = bring(store, "claude-mem", corpus)
+    assert (report.put.added, report.skipped["known already"]) == (1, 1)
+    assert every_item(store)[: len(before)] == before
+
+
+@pytest.mark.requirement("IMP-01")
+def test_what_waited_to_be_summed_up_is_the_agents_message(store, tmp_path):
+    rows = claude_mem_rows()
+    (waiting,) = rows["pending_messages"]
+    said = {"id": 2, "tool_name": None, "last_assistant_message": "The refund key is sent."}
+    rows["pending_messages"] = [{**waiting, **said}]
+    tables = schema(49)
+    tables["pending_messages"] += ", last_assistant_message TEXT"
+    bring(store, "claude-mem", build_database(tmp_path / "claude-mem.db", tables, rows))
+    assert by_kind(store)["message"].role == "assistant"
+    assert by_kind(store)["message"].body == "The refund key is sent."
+
+
+@pytest.mark.requirement("IMP-01")
 def test_the_fork_is_read_by_the_ids_that_its_rows_have(store, tmp_path):
     rows = claude_mem_rows()
     for table in ("observations", "session_summaries"):

@@ -96,7 +96,7 @@ def test_a_project_goes_with_its_name_and_comes_back_with_what_is_new(store, tmp
     with store.transaction("items"):
         store.forget([one.id for one in store.select(Filters())], sessions, ["name:shop"])
     assert store.projects() == []
-    Tombstones(home).add(100, projects=["name:shop"])
+    Tombstones(home).add({("project", "name:shop"): 100})
     with store.transaction("items"):
         assert store.put_project(Project("name:shop", "shop")) == 0
         assert store.put_session(Session("s1", "codex", "name:shop", 1, 9)) == 0

@@ -13,14 +13,14 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from yester.errors import NotFound, StoreError, UsageError
-from yester.store import copy_store, maintenance_of, open_store, replace_store, scrub_store
+from yester.store import maintenance_of, open_store, replace_store, scrub_store
 from yester.store.lock import write_lock
 
 if TYPE_CHECKING:
@@ -78,25 +78,19 @@ def open_safely(home: Path, config: Config, now: int, patience: float | None = N
 def checked_copy(home: Path, name: str, now: int) -> Iterator[tuple[Path, Path]]:
     """(backup, a copy of it that was opened as a store and found whole); nothing else is touched
     before `put_in_place`. One at a time: StoreBusy where another process is at it."""
-    from shutil import rmtree
-    from tempfile import TemporaryDirectory
+    from yester.operate.purge import obey_wishes, open_copy
 
-    from yester.operate.purge import obey_wishes
-
-    backup, run = _find_backup(home, name), _make_run_folder(home)
-    with write_lock(run / "restore.lock", 0.0):
-        for left in run.glob("restore*/"):  # by one that was killed
-            rmtree(left, ignore_errors=True)
-        with TemporaryDirectory(prefix="restore-", dir=run) as trial:
-            copy = copy_store(backup, Path(trial))
-            with closing(open_store(Path(trial), now=now)) as store:
-                problems = maintenance_of(store).check()
-                if not problems:
-                    obey_wishes(home, store)
-            if problems:
-                raise StoreError(f"{backup}: {problems[0]}; choose another backup")
-            scrub_store(copy, Path(trial))
-            yield backup, copy
+    backup = _find_backup(home, name)
+    with (
+        write_lock(_make_run_folder(home) / "restore.lock", 0.0),
+        open_copy(backup, home, now) as (store, copy),
+    ):
+        if problems := maintenance_of(store).check():
+            raise StoreError(f"{backup}: {problems[0]}; choose another backup")
+        obey_wishes(store, home)
+        store.close()
+        scrub_store(copy, copy.parent)
+        yield backup, copy
 
 
 def put_in_place(home: Path, copy: Path, now: int) -> Path | None:

@@ -33,6 +33,7 @@ from yester.memories.memory import TRUST
 from yester.model import ANYTHING, DISTILLED, Change, Filters, Item, Memo, Paging, replace
 from yester.project import Projects
 from yester.redact import redact, redact_value
+from yester.store import walk_items
 from yester.store.contract import Row, Store
 
 R = TypeVar("R")
@@ -83,7 +84,7 @@ def _list_records(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
     yield from _list_items(store)
     for change in _all_rows(partial(store.entries, Change, {})):
         yield "change", _told_fields(change)
-    made = (item.id for item in walk_items(store, Filters(source=DISTILLED), ()))
+    made = (item.id for item in walk_items(store, Filters(source=DISTILLED)))
     while ids := list(islice(made, _PAGE)):
         for id_, pairs in store.evidence(ids).items():
             yield "evidence", {"item": id_, "of": pairs}
@@ -98,7 +99,7 @@ def _list_items(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
     """What is recallable; of structured memories also what an item has no place for."""
     memos = [memo for memo in store.memos(page=Paging(statuses=())) if memo.version]
     structured = {memo.item.id for memo in memos}
-    for item in walk_items(store, ANYTHING, ()):
+    for item in walk_items(store):
         if item.id not in structured:
             yield "item", _told_fields(item)
     files = store.memo_files([*structured])
@@ -136,19 +137,6 @@ def _all_rows(select: Callable[[Paging], list[R]]) -> Iterator[R]:
         yield from page
         if len(page) < _PAGE:
             return
-
-
-def walk_items(
-    store: Store, filters: Filters, statuses: tuple[str, ...] = ("active",)
-) -> Iterator[Item]:
-    """Items that pass the filters by time, whatever their number: a page at a time is held."""
-    behind: tuple[int, ...] = ()
-    while True:
-        page = store.select(filters, Paging(_PAGE, 0, True, behind, statuses))
-        yield from page
-        if len(page) < _PAGE:
-            return
-        behind = (page[-1].epoch, page[-1].id)
 
 
 def write_export(path: Path, lines: Iterable[bytes]) -> None:

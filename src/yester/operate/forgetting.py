@@ -13,11 +13,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
-from functools import partial
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
-from tempfile import TemporaryDirectory
 from typing import Literal
 
 import msgspec
@@ -28,30 +26,21 @@ from yester.capture.spool import open_spool
 from yester.config import Config
 from yester.errors import StoreBusy, YesterError
 from yester.files import read_bytes, replace_file
-from yester.ingest.prepare import prepare_item
 from yester.llm.archive import edit_archives, short_key
 from yester.operate.backups import list_backups
-from yester.operate.purge import every_item, purge_store
+from yester.operate.purge import open_copy, purge_store, redact_store
 from yester.redact import find_named, find_secrets, redact, strip_private
-from yester.store import (
-    copy_store,
-    maintenance_of,
-    open_store,
-    rewrite_texts,
-    scrub_store,
-    store_files,
-)
+from yester.store import maintenance_of, rewrite_texts, scrub_store, store_files, walk_items
 from yester.store.contract import Store
 from yester.store.lock import write_lock
-from yester.tombstones import Tombstones
 
 Progress = Callable[[str, int, int], None]  # what, how many of it are done, of how many
 _STOPPING = 20.0  # seconds a worker may take to finish what it has
 _LARGEST_EVENT = 1 << 28  # bytes
 # Half of something, by processes that were killed.
 _LEFT_BEHIND = (
-    "backups/*.part*", "yester-before-restore-*.part", "run/restore-*", "run/forget-*",
-    ".forgetting.*", ".forgotten.*", ".secrets.*",
+    "backups/*.part*", "yester-before-restore-*.part", "run/restore-*", ".forgetting.*",
+    ".forgotten.*", ".secrets.*",
 )  # fmt: skip
 
 
@@ -92,7 +81,7 @@ def fulfil_wish(
     """Do all of it; what could not be rewritten, and why. Nobody takes events in meanwhile: the
     worker ends first, and hooks leave theirs in the spool."""
     with _no_worker(home):
-        _change_store(store, wish, Tombstones(home))
+        _change_store(store, wish, home)
         for path in store_files(home):
             progress("the store is written anew", 0, 1)
             scrub_store(path, home)
@@ -125,29 +114,32 @@ def _no_worker(home: Path) -> Iterator[None]:
 # --- stores --------------------------------------------------------------------------------------
 
 
-def _change_store(store: Store, wish: Wish, tombstones: Tombstones) -> None:
-    if wish.what == "forget":
-        purge_store(store, tombstones)
-        if wish.words:
-            with store.transaction("items"):
-                blank = partial(_blank_text, wish.words)
-                rewrite_texts(store, blank, None, apply=True, only_quotes=True)
-    else:
+def _change_store(store: Store, wish: Wish, home: Path) -> None:
+    if wish.what == "redact":
+        redact_store(store)
+        return
+    purge_store(store, home)
+    if wish.words:
         with store.transaction("items"):
-            rewrite_texts(store, redact, prepare_item, apply=True)
+            _blank_quotes(store, wish.words, apply=True)
 
 
-def _blank_text(words: Sequence[str], text: str) -> str:
-    folded = text.casefold()
-    return "(forgotten)" if all(word in folded for word in words) else text
+def _blank_quotes(store: Store, words: Sequence[str], apply: bool) -> int:
+    def blank(text: str) -> str:
+        return "(forgotten)" if has_words(text, words) else text
+
+    return rewrite_texts(store, blank, None, apply, only_quotes=True)
+
+
+def has_words(text: str, words: Sequence[str]) -> bool:
+    """Do all of them stand there, whatever their case? They are folded."""
+    folded = text.casefold() if words else ""
+    return all(word in folded for word in words)
 
 
 def count_quotes(store: Store, words: Sequence[str]) -> int:
     """In how many lines of histories and ledgers all these words stand."""
-    if not words:
-        return 0
-    blank = partial(_blank_text, words)
-    return rewrite_texts(store, blank, None, apply=False, only_quotes=True).total()
+    return _blank_quotes(store, words, apply=False) if words else 0
 
 
 # --- backups -------------------------------------------------------------------------------------
@@ -181,14 +173,10 @@ def _rewrite_backups(home: Path, wish: Wish, progress: Progress) -> dict[str, st
 
 
 def _rewrite_backup(home: Path, path: Path, wish: Wish) -> None:
-    with TemporaryDirectory(prefix="forget-", dir=home / "run") as folder:
-        trial = Path(folder)
-        copy = copy_store(path, trial)
-        with closing(open_store(trial, now=wish.made)) as store:
-            _change_store(store, wish, Tombstones(home))
-            scrub_store(copy, trial)
-        with closing(open_store(trial, now=wish.made)) as store:
-            maintenance_of(store).backup(path)
+    with open_copy(path, home, wish.made) as (store, copy):
+        _change_store(store, wish, home)
+        scrub_store(copy, copy.parent)
+        maintenance_of(store).backup(path)
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -219,12 +207,11 @@ def _clean_spool(home: Path, wish: Wish, environ: Mapping[str, str]) -> None:
 
 
 def _is_named(data: str, wish: Wish) -> bool:
-    folded = data.casefold()
     places = [os.path.join(place, "") for place in wish.places]  # noqa: PTH118 -- ends with /
     return (
         any(key in data for key in wish.sessions)
         or any(place in data or f'"{place[:-1]}"' in data for place in places)
-        or bool(wish.words and all(word in folded for word in wish.words))
+        or bool(wish.words and has_words(data, wish.words))
     )
 
 
@@ -259,7 +246,7 @@ def count_secrets(store: Store) -> Counter[str]:
         found["private"] += clean != text
         return text
 
-    for item in every_item(store):
+    for item in walk_items(store):
         for text in item.texts:
             look(text)
     rewrite_texts(store, look, None, apply=False)

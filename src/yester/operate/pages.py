@@ -22,13 +22,14 @@ from yester.files import make_folder, replace_file
 from yester.memories.memory import GLOBAL
 from yester.memories.rules import list_rules
 from yester.model import DISTILLED, Filters, Item, Project, Session, replace
-from yester.operate.export import walk_items
 from yester.redact import redact
+from yester.store import walk_items
 from yester.store.contract import Store
 from yester.text.document import item_text
 from yester.text.sentences import one_line
 
 _KINDS = ("observation", "summary", "memory", "note")  # what is told, not what was said
+_ACTIVE = ("active",)
 _NOT_IN_A_NAME = re.compile(r"[^\w.+ -]+")
 _TITLE, _LINE = 120, 400  # characters
 
@@ -41,7 +42,7 @@ def write_markdown(store: Store, folder: Path, projects: Iterable[Project]) -> I
     for project in projects:
         name = _NOT_IN_A_NAME.sub("-", project.name).strip(". ") or "project"
         months = groupby(
-            walk_items(store, Filters((project.key,), _KINDS)),
+            walk_items(store, Filters((project.key,), _KINDS), _ACTIVE),
             lambda item: format_day(item.epoch)[:7],
         )
         for month, items in months:
@@ -117,7 +118,7 @@ def render_session(store: Store, session: Session, project: str) -> str:
     title = _clean_line(session.title, _TITLE) or session.key
     about = (project, session.agent, session.branch, format_minute(session.started), session.key)
     recorded = Filters((session.project,), session=session.key, agent=session.agent, echoes=True)
-    parts = map(_render_item, walk_items(store, recorded))
+    parts = map(_render_item, walk_items(store, recorded, _ACTIVE))
     return "\n".join((
         "<!doctype html>", '<html lang="en"><head><meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',

@@ -19,16 +19,16 @@ from yester.errors import NotFound, NotYours, UsageError
 from yester.known_secrets import KnownSecrets
 from yester.memories.files import INSIDE
 from yester.memory import Memory, missing_items
-from yester.model import CURATED, DISTILLED, Filters, Forgotten, Item, Session
+from yester.model import CURATED, DISTILLED, Filters, Forgotten, Item, Session, replace
 from yester.operate import forgetting
-from yester.operate.forgetting import Progress, Wish
-from yester.operate.purge import every_item
+from yester.operate.forgetting import Progress, Wish, has_words
 from yester.operations import fields
 from yester.operations.fields import about
 from yester.operations.request import DatedRequest, Request, make_filters
 from yester.redact import redact
+from yester.store import walk_items
 from yester.text.sentences import shorten_text
-from yester.tombstones import Tombstones
+from yester.tombstones import Key, Tombstones, label_keys, ref_key, text_key
 
 _NO_UNDO = "There is no undo: it is not kept for a day, or anywhere else."
 _WORD = re.compile(r'"([^"]+)"|(\S+)')
@@ -183,10 +183,13 @@ def _choose_items(memory: Memory, request: ForgetRequest) -> _Chosen:
             "nothing says what is to be forgotten",
             "name items, a query, a session, a project, a file, a time or an agent",
         )
-    items = [one for one in every_item(store, filters) if _are_in(words, "\n".join(one.texts))]
+    items = [one for one in walk_items(store, filters) if has_words("\n".join(one.texts), words)]
     chosen = _Chosen(items, words=[] if narrowed else words)
     if words and not request.files:
-        chosen.titled = [one for one in store.sessions(filters) if _are_in(words, one.title)]
+        chosen.titled = [
+            one for one in store.sessions(filters)
+            if has_words(one.title, words) or has_words(one.branch, words)
+        ]  # fmt: skip
     if narrowed == ["session"] and session and not words:
         chosen.sessions = store.sessions(Filters(session=session.key))
     elif narrowed == ["projects"] and not words:
@@ -196,11 +199,6 @@ def _choose_items(memory: Memory, request: ForgetRequest) -> _Chosen:
         memory.check_names(filters)
         raise NotFound("nothing of the kind is stored; `--verify` looks at every byte")
     return chosen
-
-
-def _are_in(words: Sequence[str], text: str) -> bool:
-    folded = text.casefold() if words else ""
-    return all(word in folded for word in words)
 
 
 def _make_wish(memory: Memory, chosen: _Chosen, found: Forgotten) -> Wish:
@@ -214,20 +212,23 @@ def _make_wish(memory: Memory, chosen: _Chosen, found: Forgotten) -> Wish:
 def _bury_items(
     memory: Memory, chosen: _Chosen, found: Forgotten, gone: Sequence[Item], now: int
 ) -> None:
-    """From now on whoever brings it again brings it in vain."""
-    derived = set(found.derived)
-    made = [item for item in gone if item.id in derived or item.source == DISTILLED]
-    own = {item.id for item in made if item.source == DISTILLED}
-    sessions, projects = {one.key for one in chosen.sessions}, chosen.projects
-
-    def is_named(item: Item) -> bool:
-        """Not by its session or project alone; a memory may be brought without either."""
-        whole = item.session in sessions or item.project in projects
-        return item.id not in own and (item.kind == "memory" or not whole)
-
-    Tombstones(memory.home).add(
-        now, [item for item in gone if is_named(item)], made, found.sessions, sessions, projects
-    )
+    """From now on whoever brings it again brings it in vain: items by where they stood and what
+    they said; what came of others by what it said alone, since it may be made anew of what is left;
+    what went with its session or project by that, but for memories, which may come without."""
+    sessions = {one.key for one in chosen.sessions} | {*found.emptied}
+    keys: dict[Key, int] = {("project", key): now for key in chosen.projects}
+    keys |= {("session", key): now for key in sessions}
+    for one in found.sessions:
+        named = one.key in sessions or has_words(one.branch, chosen.words or ["\0"])
+        keys |= dict.fromkeys(label_keys(one if named else replace(one, branch="")), now)
+    for item in gone:
+        whole = item.session in sessions or item.project in chosen.projects
+        if item.source != DISTILLED and (item.kind == "memory" or not whole):
+            made = max(now, item.epoch, item.updated)
+            keys |= {ref_key(item): made, text_key(item): made}
+        elif item.source == DISTILLED or item.id in found.derived:
+            keys[text_key(item)] = now
+    Tombstones(memory.home).add(keys)
 
 
 def _describe_forgetting(

@@ -15,6 +15,7 @@ from yester.memory import Memory
 from yester.operate.forgetting import list_copies, load_wish, own_files
 from yester.operations.fields import about
 from yester.operations.request import NoRequest
+from yester.project import Projects
 from yester.redact import redact
 from yester.tombstones import Tombstones
 
@@ -23,6 +24,7 @@ class Stored(Struct, kw_only=True):
     """What there is of one project."""
 
     project: str
+    private: Annotated[bool, about("Is it shown nowhere else?")]
     items: int
     kinds: dict[str, int]
     characters: int
@@ -71,14 +73,15 @@ def show_privacy(memory: Memory, request: NoRequest) -> Privacy:  # noqa: ARG001
 
 def _list_stored(memory: Memory) -> list[Stored]:
     store, names = memory.reading, memory.project_names()
+    private = Projects(memory.config.projects, private=memory.config.private).private
     kinds: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for project, kind, number in store.totals("item", ("project", "kind")):
         kinds[project][kind] = number
     sums = ("number", "characters", "oldest", "newest")
     found = [
         Stored(
-            project=redact(names.get(key, key)), items=number, kinds=kinds[key],
-            characters=characters, oldest=oldest, newest=newest,
+            project=redact(names.get(key, key)), private=key in private, items=number,
+            kinds=kinds[key], characters=characters, oldest=oldest, newest=newest,
         )
         for key, number, characters, oldest, newest in store.totals("item", ("project",), sums)
     ]  # fmt: skip

@@ -6,19 +6,20 @@ Importing this package loads no engine: whoever only asks whether there is a sto
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from yester.errors import UsageError
 
 if TYPE_CHECKING:
-    from yester.model import Entry, Item
+    from yester.model import Entry, Filters, Item
     from yester.store.contract import Maintenance, Store
     from yester.store.migrate import Migration
 
 Target = Path | str  # a home, or a URL: sqlite:///FOLDER
 BeforeMigration = Callable[["Store"], object]
+_PAGE = 1_000  # items
 
 
 def open_store(
@@ -96,6 +97,19 @@ def maintenance_of(store: Store) -> Maintenance:
     return store
 
 
+def walk_items(
+    store: Store, filters: Filters | None = None, statuses: tuple[str, ...] = ()
+) -> Iterator[Item]:
+    """Items that pass the filters by time, whatever their number: a page at a time is held. Without
+    statuses: whatever theirs is."""
+    from yester.model import ANYTHING, Paging
+
+    behind: tuple[int, ...] = ()
+    while page := store.select(filters or ANYTHING, Paging(_PAGE, 0, True, behind, statuses)):
+        yield from page
+        behind = (page[-1].epoch, page[-1].id)
+
+
 def copy_store(path: Path, folder: Path) -> Path:
     """A store's file, wherever it lies, as the store of another folder."""
     from yester.store.sqlite import maintenance
@@ -118,8 +132,8 @@ def rewrite_texts(
     prepare: Callable[[Item], Entry] | None,
     apply: bool,
     only_quotes: bool = False,
-) -> Counter[str]:
-    """Every text that is stored, changed; how many rows of which table are, or would be. Without
+) -> int:
+    """Every text that is stored, changed; how many rows are, or would be. Without
     `prepare`, items are left out; only quotes: what histories and ledgers give of what was said."""
     from yester.store.sqlite.store import SqliteStore
 

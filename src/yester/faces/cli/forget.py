@@ -162,7 +162,8 @@ def _privacy_lines(found: Privacy) -> Iterator[str]:
     for one in found.projects:
         since = f"{format_day(one.oldest)} to {format_day(one.newest)}"
         size = f"{one.characters / 1e6:,.1f} million characters"
-        yield f"  {one.project}: {describe_items(one.kinds)}; {since}; {size}"
+        private = " (private)" if one.private else ""
+        yield f"  {one.project}{private}: {describe_items(one.kinds)}; {since}; {size}"
     for file in found.files:
         size = f"{file.bytes / 1e6:,.1f} MB"
         yield f"  {file.what}: {count_noun(file.files, 'file')}, {size}"

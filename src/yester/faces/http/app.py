@@ -235,9 +235,11 @@ class App:
     def _find_file(self, scope: Scope) -> Response:
         file = self._files.get(scope["path"])
         if file is None:
+            path = scope["path"]
+            other = ELSEWHERE.get(path) or ELSEWHERE.get(path.rpartition("/")[0] + "/")
             raise Refusal(
-                404, "there is nothing at this path", parameter="path", value=scope["path"],
-                fix=ELSEWHERE.get(scope["path"], "GET /api/search/help says what there is"),
+                404, "there is nothing at this path", parameter="path", value=path,
+                fix=other or "GET /api/search/help says what there is",
             )  # fmt: skip
         if read_method(scope) != "GET":
             raise Refusal(405, "a file can only be read", fix="use GET", headers={"allow": "GET"})

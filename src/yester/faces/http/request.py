@@ -32,16 +32,26 @@ from yester.redact import redact
 CONTENT_TYPE = "application/problem+json"
 R = TypeVar("R", bound=Request)
 _MOST = 100  # parameters
+# What claude-mem's scripts send: the value ("": any), and what to use instead.
+_CLAUDE_MEM: Mapping[str, tuple[str, str]] = {
+    "format": ("json", "use index or full, or on the command line: yester export jsonl FILE"),
+    "platformSource": ("", "use agent, e.g. agent=claude-code"),
+    "projects": ("", "use project, one a request"),
+}
+# Where they ask for a type of observations, it stands in the parameter that chooses among kinds.
+_TYPES = ("bugfix", "change", "decision", "discovery", "feature", "refactor")
 
 
 def read_query(kind: type[R], query: bytes, path: Mapping[str, str]) -> R:
-    pairs = _read_pairs(kind, query)
-    if pairs.get("format") == "json":  # of claude-mem's own export, which needs another answer
-        raise UsageError(
-            "format json, everything at once in claude-mem's form, is not given here",
-            "use index or full, or on the command line: yester export jsonl FILE",
-            parameter="format", value="json",
-        )  # fmt: skip
+    pairs, known = _read_pairs(kind, query), list_parameters(kind)
+    for name, (value, fix) in _CLAUDE_MEM.items():
+        if name in pairs and (pairs[name] == value or name not in known):
+            raise UsageError(
+                f"{name} {quote_value(pairs[name])} is claude-mem's and not known here", fix,
+                parameter=name, value=pairs[name],
+            )  # fmt: skip
+    if pairs.get("type") in _TYPES and "obs_type" in known:
+        pairs["obs_type"] = pairs.pop("type")
     return make_request(kind, {**pairs, **path}, {})
 
 

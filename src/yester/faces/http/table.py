@@ -314,4 +314,11 @@ ELSEWHERE: Mapping[str, str] = {
     "/api/health": "use GET /health",
     "/api/readiness": "use GET /health",
     "/api/version": "use GET /health",
+    "/api/observation/": "use GET /api/items/ID",
+    "/api/prompt/": "use GET /api/items/ID",
+    "/api/session/": "use GET /api/sessions/ID",
+    "/api/context/timeline": "use GET /api/timeline",
+    "/api/decisions": "use GET /api/search?obs_type=decision",
+    "/api/changes": "use GET /api/search?obs_type=change",
+    "/api/how-it-works": "use GET /api/search?concepts=how-it-works",
 }

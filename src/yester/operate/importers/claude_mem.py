@@ -53,7 +53,9 @@ _TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "user_prompts": ("prompts", ("id", "prompt_number", "prompt_text", *_SESSION, *_TIMES)),
     "pending_messages": (
-        "pending", ("id", "tool_name", "tool_input", "tool_response", "cwd", *_SESSION, *_TIMES),
+        "pending",
+        ("id", "tool_name", "tool_input", "tool_response", "last_assistant_message", "cwd",
+         *_SESSION, *_TIMES),
     ),
     "memory_items": (
         "items", (*_NOTE, "kind", "project_id", "server_session_id", "legacy_observation_id"),
@@ -108,6 +110,9 @@ class _Pass:
         epoch = read_time(*(row.get(name) for name in _TIMES))
         # Its own id is a number that another machine's database has as well.
         ref = f"{table}/{row['id']}:{digest(str(epoch), more.get('title') or text)}"
+        if not (key or is_database(self.reading.path)) and self.places.store.find_by_ref(ref):
+            self.reading.skip("known already")  # and there with its session, perhaps
+            return None
         item = make_import(
             self.reading, self.places, ref, kind, to_text(project or ""), body=text,
             epoch=epoch, session=key, agent=agent, **more,
@@ -179,13 +184,12 @@ class _Pass:
 
     def _read_pending_messages(self, row: Record) -> Item | None:
         tool = _first_text(row, "tool_name")
+        text = f"{_first_text(row, 'tool_input')}\n\n{_first_text(row, 'tool_response')}".strip()
         if not tool:
-            self.reading.skip("not about a tool")
-            return None
-        text = f"{_first_text(row, 'tool_input')}\n\n{_first_text(row, 'tool_response')}"
+            text = _first_text(row, "last_assistant_message")
         return self._make(
-            "pending_messages", {"project": row.get("cwd"), **row}, "message", text.strip(),
-            role="tool", tool=tool,
+            "pending_messages", {"project": row.get("cwd"), **row}, "message", text,
+            role="tool" if tool else "assistant", tool=tool,
         )  # fmt: skip
 
 

@@ -222,7 +222,7 @@ class Connection:
 
     def _is_forgotten(self, project: str) -> bool:
         """Was this project (a key) forgotten, and nothing of it stored since?"""
-        return self._tombstones.hides_project(project) and not self._project_id(project)
+        return self._tombstones.knows("project", project) and not self._project_id(project)
 
     def _get_meta(self, key: str) -> str:
         return self._first_value("SELECT value FROM meta WHERE key = ?", key) or ""

@@ -6,10 +6,12 @@ text, all of it in the log. `scrub_file` writes the file anew without any of tha
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,34 +19,128 @@ import apsw
 import msgspec
 
 from yester.errors import StoreBusy
-from yester.model import DISTILLED, Entry, Filters, Forgotten, Item, Session
+from yester.model import DISTILLED, Entry, Filters, Forgotten, Item
 from yester.store.lock import write_lock
 from yester.store.sqlite import rows
 from yester.store.sqlite.maintenance import PATIENCE, explain_errors, lock_file, open_reader
 from yester.store.sqlite.memories import MemoryRows
 
+Change = Callable[[str], str]  # of a text
+
 _IDS = "IN (SELECT value FROM json_each(?))"
 _QUOTED = "its words were forgotten"
-# Rows of a session, whose column is called so.
-_OF_SESSION = ("event", "turn", "injection", "refined", "archived", "owed_start", "undistilled")
-# Texts that stand in no item, by table: columns, and columns that are JSON. First what somebody
-# said, as it is quoted in histories and ledgers; then also what things are called.
-_QUOTES: Sequence[tuple[str, Sequence[str], Sequence[str]]] = (
-    ("memory", ("reason",), ()),
-    ("memory_change", ("why",), ("before", "after")),
-    ("memory_gone", ("slug", "why"), ()),
-    ("injection", ("reason",), ()),
-    ("refined", ("reason",), ()),
-)
-_TEXTS = (
-    *_QUOTES,
-    ("session", ("title", "cwd", "branch"), ()),
-    ("memory", ("slug", "path"), ("content",)),
-    ("source", (), ("state",)),
-    ("project_join_row", ("before",), ()),
-)
+_WORD = re.compile(r"[a-z0-9]+")
 _PAGE = 500
 _POLL = 0.05  # seconds
+
+# --- what goes, given as a JSON list of the ids it goes with -------------------------------------
+
+# What was made of items: distilled from them, or in their turn, or from the whole of their session;
+# rules that were read in them.
+_DERIVED = (
+    f"SELECT item FROM item_evidence WHERE source {_IDS}",
+    "SELECT d.id FROM item s JOIN item d ON d.session = s.session AND d.session <> 0"
+    f" AND d.source = '{DISTILLED}' AND (d.type = 'session' OR"
+    " (d.prompt_number = s.prompt_number AND d.prompt_number <> 0))"
+    f" WHERE s.source <> '{DISTILLED}' AND s.kind <> 'memory' AND s.id {_IDS}",
+    "SELECT m.id FROM item s JOIN item m ON m.kind = 'memory'"
+    " AND m.ref > 'rule:' || s.ref || ':' AND m.ref < 'rule:' || s.ref || ';'"
+    f" WHERE s.kind = 'prompt' AND s.id {_IDS}",
+)
+# Traces of items in other rows.
+_OF_ITEMS = (
+    f"DELETE FROM injection WHERE item {_IDS}",
+    f"DELETE FROM feedback WHERE item {_IDS}",
+    f"DELETE FROM item_evidence WHERE source {_IDS}",
+    f"UPDATE event SET item = 0 WHERE item {_IDS}",
+    f"UPDATE turn SET prompt = 0 WHERE prompt {_IDS}",
+    f"UPDATE turn SET closing = 0 WHERE closing {_IDS}",
+    f"DELETE FROM project_join_row WHERE what = 'item' AND id {_IDS}",
+    "DELETE FROM source AS t WHERE EXISTS (SELECT 1 FROM json_each(t.state, '$.notes') n"
+    f" JOIN item i ON i.ref = n.value WHERE i.id {_IDS})",
+    # Memories that were let go before: their names are words of what they said.
+    "DELETE FROM memory_gone AS g WHERE EXISTS (SELECT 1 FROM item s WHERE"
+    " g.ref > 'rule:' || s.ref || ':' AND g.ref < 'rule:' || s.ref || ';'"
+    f" AND s.id {_IDS})",
+)
+# Traces of sessions of which something goes: a reason names words of the prompt, a block in an
+# archive is cut with its file, a transcript is read again, without what was forgotten.
+_OF_TOUCHED = (
+    f"UPDATE injection SET reason = '' WHERE session {_IDS}",
+    f"DELETE FROM archived WHERE session {_IDS}",
+    f"DELETE FROM refined WHERE session {_IDS}",
+    "DELETE FROM source AS t WHERE EXISTS (SELECT 1 FROM session s"
+    f" WHERE (s.transcript = t.path OR s.key = t.state ->> 'session') AND s.id {_IDS})",
+)
+# All that there is of sessions.
+_OF_SESSIONS = (
+    *(
+        f"DELETE FROM {table} WHERE session {_IDS}"
+        for table in ("event", "turn", "injection", "owed_start", "undistilled")
+    ),
+    f"DELETE FROM project_join_row WHERE what <> 'item' AND id {_IDS}",
+    f"DELETE FROM session WHERE id {_IDS}",
+)
+# All that there is of a project, given its key.
+_OF_PROJECT = (
+    "DELETE FROM project_join_row WHERE joined IN"
+    " (SELECT id FROM project_join WHERE ?1 IN (key, into_key))",
+    "DELETE FROM project_join WHERE ?1 IN (key, into_key)",
+    "DELETE FROM memory_gone WHERE project = ?1",
+    "DELETE FROM length WHERE project = (SELECT id FROM project WHERE key = ?1)",
+    "DELETE FROM project WHERE key = ?1",
+)
+
+# --- texts that stand in no item -----------------------------------------------------------------
+
+
+def _change_text(value: str, change: Change) -> str:
+    return change(value)
+
+
+def _change_json(value: str, change: Change) -> str:
+    from yester.redact import change_texts  # which whoever only opens a store does not need
+
+    data = msgspec.json.decode(value)
+    clean = change_texts(data, change)
+    return value if clean == data else rows.json_text(clean)
+
+
+def _change_bytes(value: bytes | None, change: Change) -> bytes | None:
+    text = (value or b"").decode("utf-8", "surrogateescape")
+    clean = change(text)
+    return value if clean == text else clean.encode("utf-8", "surrogateescape")
+
+
+def _cut_quotes(marks: Collection[str], text: str) -> str:
+    """A reason that names a session, and what was said in it, without that."""
+    for mark in marks:
+        if mark in text:
+            text = f"{text.partition(mark)[0]}{mark} ({_QUOTED})"
+    return text
+
+
+_Columns = Mapping[str, Callable[[Any, Change], Any]]  # column → how its text is changed
+# First what somebody said, as it is quoted in histories and ledgers; then also what things are
+# called.
+_HISTORY: Mapping[str, _Columns] = {
+    "memory": {"reason": _change_text},
+    "memory_change": {"why": _change_text, "before": _change_json, "after": _change_json},
+}
+_QUOTES: Mapping[str, _Columns] = {
+    **_HISTORY,
+    "memory": {"reason": _change_text, "file": _change_bytes},
+    "memory_gone": {"slug": _change_text, "why": _change_text},
+    "injection": {"reason": _change_text},
+    "refined": {"reason": _change_text},
+}
+_TEXTS: Mapping[str, _Columns] = {
+    **_QUOTES,
+    "memory": {**_QUOTES["memory"], "path": _change_text, "content": _change_json},
+    "session": {"title": _change_text, "cwd": _change_text, "branch": _change_text},
+    "source": {"state": _change_json},
+    "project_join_row": {"before": _change_text},
+}
 
 
 class ForgetRows(MemoryRows):
@@ -57,180 +153,82 @@ class ForgetRows(MemoryRows):
         projects: Sequence[str] = (),
         dry_run: bool = False,
     ) -> Forgotten:
-        named = set(self._all_ids(f"SELECT id FROM item WHERE id {_IDS}", str(list(ids))))
+        named = self._ids_by(f"SELECT id FROM item WHERE id {_IDS}", ids)
         derived = self._find_derived(named)
-        gone = sorted(named | derived)
-        touched = {*sessions, *self._sessions_of(gone)}
-        found = [one for id_ in sorted(touched) if (one := self._session_row(id_)) is not None]
-        quoting = self._find_quoting([one.key for one in found]) - set(gone)
-        freed = self._find_freed(gone)
+        gone = named | derived
+        touched = self._ids_by(f"SELECT session FROM item WHERE session <> 0 AND id {_IDS}", gone)
+        touched |= set(sessions)
+        found = [one for id_ in sorted(touched) for one in self.sessions(Filters(session_id=id_))]
+        held = f"SELECT session FROM item WHERE session {_IDS} AND NOT id {_IDS}"
+        emptied = touched - {*self._all_ids(held, str(list(touched)), str(list(gone)))}
+        keys = {one.key for one in found if one.id in emptied}
+        alive = f"SELECT key FROM session WHERE key {_IDS} AND NOT id {_IDS}"  # of other agents
+        keys -= {*self._all_ids(alive, rows.json_text(list(keys)), str(list(emptied)))}
+        marks = {f"in session {one.key[:8]}" for one in found}
         result = Forgotten(
-            tuple(gone), tuple(sorted(derived)), tuple(sorted(quoting)), tuple(found), freed
-        )
+            tuple(sorted(gone)), tuple(sorted(derived)), self._find_quoting(marks, gone),
+            tuple(found), tuple(sorted(keys)),
+            self._find_freed(gone),
+        )  # fmt: skip
         if dry_run:
             return result
         self._require_lock("items")
         self._keep_ids()
-        self._take_traces(gone, touched)
-        self._cut_quotes([one.key for one in found])
-        again = self._sessions_behind(derived) | touched
-        self.remove(gone)
-        dead = self._emptied_sessions(touched)
-        self._drop_sessions(dead)
-        self._drop_projects(projects)
-        self.queue_sessions(dict.fromkeys(again - set(dead), 0))
+        again = touched | self._ids_by(
+            "SELECT s.session FROM item_evidence e JOIN item s ON s.id = e.source"
+            f" WHERE s.session <> 0 AND e.item {_IDS}", derived,
+        )  # fmt: skip
+        self._run_each(_OF_ITEMS, str(list(gone)))
+        self._run_each(_OF_TOUCHED, str(list(touched)))
+        for one in found:
+            branch = self._tombstones.clean_session(one).branch
+            # A transcript that is read again does not bring a title in place of one that is there.
+            sql = "UPDATE session SET title = '', branch = ? WHERE id = ?"
+            self._db.execute(sql, (branch, one.id))
+        for table, columns in _HISTORY.items() if result.marked else ():
+            self._rewrite_table(table, columns, partial(_cut_quotes, marks))
+        self.remove(result.items)
+        self._run_each(_OF_SESSIONS, str(list(emptied)))
+        for key in projects:
+            parts = [f"SELECT 1 FROM {name} WHERE project = ?" for name in ("item", "session")]
+            if not any(self._first_row(sql, self._project_id(key)) for sql in parts):
+                self._run_each(_OF_PROJECT, key)
+        self._count_move()
+        self.queue_sessions(dict.fromkeys(again - emptied, 0))
         self._count_restore()
         return result
 
-    # --- what goes -----------------------------------------------------------------------------
+    def _ids_by(self, sql: str, ids: Collection[int]) -> set[int]:
+        return set(self._all_ids(sql, str(list(ids))))
+
+    def _run_each(self, statements: Sequence[str], value: str) -> None:
+        for sql in statements:
+            self._db.execute(sql, (value,))
 
     def _find_derived(self, named: Collection[int]) -> set[int]:
-        """Whatever was made of these: distilled from them, or in their turn, or from the whole of
-        their session; rules that were read in them."""
         found: set[int] = set()
         new = set(named)
         while new:
-            ids = str(list(new))
-            made = self._all_ids(f"SELECT item FROM item_evidence WHERE source {_IDS}", ids)
-            made += self._all_ids(
-                "SELECT d.id FROM item s JOIN item d ON d.session = s.session AND d.session <> 0"
-                " AND d.source = ? AND (d.type = 'session' OR"
-                " (d.prompt_number = s.prompt_number AND d.prompt_number <> 0))"
-                f" WHERE s.source <> ? AND s.kind <> 'memory' AND s.id {_IDS}",
-                DISTILLED, DISTILLED, ids,
-            )  # fmt: skip
-            made += self._all_ids(
-                "SELECT m.id FROM item s JOIN item m ON m.kind = 'memory'"
-                " AND m.ref > 'rule:' || s.ref || ':' AND m.ref < 'rule:' || s.ref || ';'"
-                f" WHERE s.kind = 'prompt' AND s.id {_IDS}", ids,
-            )  # fmt: skip
-            new = set(made) - found - set(named)
+            new = {id_ for sql in _DERIVED for id_ in self._ids_by(sql, new)} - found - set(named)
             found |= new
         return found
 
-    def _sessions_of(self, ids: Sequence[int]) -> list[int]:
-        return self._all_ids(
-            f"SELECT DISTINCT session FROM item WHERE session <> 0 AND id {_IDS}", str(list(ids))
-        )
-
-    def _sessions_behind(self, derived: Collection[int]) -> set[int]:
-        """Sessions from which something was distilled that goes, though its source may stay."""
-        return set(
-            self._all_ids(
-                "SELECT DISTINCT s.session FROM item_evidence e JOIN item s ON s.id = e.source"
-                f" WHERE s.session <> 0 AND e.item {_IDS}", str(list(derived)),
-            )
-        )  # fmt: skip
-
-    def _find_quoting(self, keys: Collection[str]) -> set[int]:
+    def _find_quoting(self, marks: Collection[str], gone: Collection[int]) -> tuple[int, ...]:
         """Memories whose history gives what was said in one of these sessions as the reason."""
-        found: set[int] = set()
-        for key in keys:
-            found.update(
-                self._all_ids(
-                    "SELECT item FROM memory_change WHERE instr(why, ?1)"
-                    " UNION SELECT item FROM memory WHERE instr(reason, ?1)", _quote_mark(key),
-                )
-            )  # fmt: skip
-        return found
+        sql = (
+            "SELECT item FROM memory_change WHERE instr(why, ?1)"
+            " UNION SELECT item FROM memory WHERE instr(reason, ?1)"
+        )
+        found = {id_ for mark in marks for id_ in self._all_ids(sql, mark)}
+        return tuple(sorted(found - set(gone)))
 
-    def _find_freed(self, gone: Sequence[int]) -> tuple[int, ...]:
+    def _find_freed(self, gone: Collection[int]) -> tuple[int, ...]:
         """What stood back for one of these; a memory is the user's to bring back."""
-        ids = str(list(gone))
-        found = self._db.execute(
-            "SELECT DISTINCT o.id FROM item i JOIN item o ON o.id = i.supersedes"
-            f" WHERE i.supersedes <> 0 AND i.id {_IDS} AND o.status = 'superseded'"
-            f" AND o.kind <> 'memory' AND NOT o.id {_IDS}", (ids, ids),
+        found = self._ids_by(
+            "SELECT o.id FROM item i JOIN item o ON o.id = i.supersedes WHERE i.supersedes <> 0"
+            f" AND o.status = 'superseded' AND o.kind <> 'memory' AND i.id {_IDS}", gone,
         )  # fmt: skip
-        return tuple(id_ for (id_,) in found)
-
-    def _emptied_sessions(self, touched: Collection[int]) -> list[int]:
-        return [
-            id_
-            for id_ in touched
-            if not self._first_row("SELECT 1 FROM item WHERE session = ?", id_)
-        ]
-
-    # --- taking it out -------------------------------------------------------------------------
-
-    def _take_traces(self, gone: Sequence[int], touched: Collection[int]) -> None:
-        ids, sessions = str(list(gone)), str(list(touched))
-        for sql, value in (
-            (f"DELETE FROM injection WHERE item {_IDS}", ids),
-            (f"DELETE FROM feedback WHERE item {_IDS}", ids),
-            (f"DELETE FROM item_evidence WHERE source {_IDS}", ids),
-            (f"UPDATE event SET item = 0 WHERE item {_IDS}", ids),
-            (f"UPDATE turn SET prompt = 0 WHERE prompt {_IDS}", ids),
-            (f"UPDATE turn SET closing = 0 WHERE closing {_IDS}", ids),
-            (f"DELETE FROM project_join_row WHERE what = 'item' AND id {_IDS}", ids),
-            # A reason names words of the prompt; a block in an archive is cut with its file.
-            (f"UPDATE injection SET reason = '' WHERE session {_IDS}", sessions),
-            (f"DELETE FROM archived WHERE session {_IDS}", sessions),
-            (f"DELETE FROM refined WHERE session {_IDS}", sessions),
-            # Read again from its beginning, without what was forgotten; a title is in the way.
-            ("DELETE FROM source AS t WHERE EXISTS (SELECT 1 FROM session s"
-             f" WHERE (s.transcript = t.path OR s.key = t.state ->> 'session') AND s.id {_IDS})",
-             sessions),
-            ("DELETE FROM source AS t WHERE EXISTS (SELECT 1 FROM json_each(t.state, '$.notes') n"
-             f" JOIN item i ON i.ref = n.value WHERE i.id {_IDS})", ids),
-            (f"UPDATE session SET title = '' WHERE id {_IDS}", sessions),
-            # Memories that were let go before: their names are words of what they said.
-            ("DELETE FROM memory_gone AS g WHERE EXISTS (SELECT 1 FROM item s WHERE"
-             " g.ref > 'rule:' || s.ref || ':' AND g.ref < 'rule:' || s.ref || ';'"
-             f" AND s.id {_IDS})", ids),
-        ):  # fmt: skip
-            self._db.execute(sql, (value,))
-
-    def _cut_quotes(self, keys: Collection[str]) -> None:
-        """Lines of the history are never edited but here."""
-        for key in keys:
-            mark = _quote_mark(key)
-            said = f"{mark} ({_QUOTED})"
-            lines = list(
-                self._db.execute("SELECT * FROM memory_change WHERE instr(why, ?)", (mark,))
-            )
-            for id_, act, item, epoch, who, what, why, before, after in lines:
-                short = why.partition(mark)[0] + said
-                before, after = (
-                    text.replace(rows.json_text(why), rows.json_text(short))
-                    for text in (before, after)
-                )
-                self._replace_row(
-                    "memory_change", (id_, act, item, epoch, who, what, short, before, after)
-                )
-            self._db.execute(
-                "UPDATE memory SET reason = substr(reason, 1, instr(reason, ?1) - 1) || ?2"
-                " WHERE instr(reason, ?1)", (mark, said),
-            )  # fmt: skip
-
-    def _replace_row(self, table: str, values: Sequence[Any]) -> None:
-        """The same row with other values; an UPDATE is refused where lines are never edited."""
-        self._db.execute(f"DELETE FROM {table} WHERE id = ?", values[:1])
-        self._db.execute(f"INSERT INTO {table} VALUES ({','.join('?' * len(values))})", values)
-
-    def _drop_sessions(self, sessions: Collection[int]) -> None:
-        ids = str(list(sessions))
-        for table in _OF_SESSION:
-            self._db.execute(f"DELETE FROM {table} WHERE session {_IDS}", (ids,))
-        self._db.execute(f"DELETE FROM project_join_row WHERE what <> 'item' AND id {_IDS}", (ids,))
-        self._db.execute(f"DELETE FROM session WHERE id {_IDS}", (ids,))
-
-    def _drop_projects(self, keys: Sequence[str]) -> None:
-        for key in keys:
-            id_ = self._project_id(key)
-            held = [f"SELECT 1 FROM {table} WHERE project = ?" for table in ("item", "session")]
-            if not id_ or any(self._first_row(sql, id_) for sql in held):
-                continue
-            joins = "SELECT id FROM project_join WHERE ?1 IN (key, into_key)"
-            self._db.execute(f"DELETE FROM project_join_row WHERE joined IN ({joins})", (key,))
-            self._db.execute("DELETE FROM project_join WHERE ?1 IN (key, into_key)", (key,))
-            self._db.execute("DELETE FROM memory_gone WHERE project = ?", (key,))
-            self._db.execute("DELETE FROM length WHERE project = ?", (id_,))
-            self._db.execute("DELETE FROM project WHERE id = ?", (id_,))
-        self._count_move()
-
-    def _session_row(self, id_: int) -> Session | None:
-        return next(iter(self.sessions(Filters(session_id=id_))), None)
+        return tuple(sorted(found - set(gone)))
 
     def _count_restore(self) -> None:
         """Whoever remembers something of the rows, or works with them, opens the store anew; we
@@ -244,30 +242,34 @@ class ForgetRows(MemoryRows):
 
     def rewrite_texts(
         self,
-        change: Callable[[str], str],
+        change: Change,
         prepare: Callable[[Item], Entry] | None,
         apply: bool,
         only_quotes: bool = False,
-    ) -> Counter[str]:
+    ) -> int:
         """Every text that is stored, changed: items by preparing them anew, the rest column by
-        column. How many rows of which table are, or would be, different. Inside a transaction."""
-        found: Counter[str] = Counter()
+        column. How many rows are, or would be, different. Inside a transaction."""
+        taken: set[str] = set()  # words that stood there, as a memory may be called
+
+        def watch(text: str) -> str:
+            clean = change(text)
+            if clean != text and not only_quotes:
+                taken.update({*_WORD.findall(text.lower())} - {*_WORD.findall(clean.lower())})
+            return clean
+
+        number = 0
         for page in self._item_pages() if prepare else ():
-            assert prepare
             # Looked at first: preparing takes five times as long.
-            held = [item for item in page if any(change(text) != text for text in item.texts)]
-            changed = [prepare(item) for item in held]
-            found["item"] += len(changed)
-            if apply and changed:
-                self.put(changed, lifted=True)
-        for table, plain, encoded in _QUOTES if only_quotes else _TEXTS:
-            found[table] += self._rewrite_table(table, plain, encoded, change, apply)
-        found["memory"] += self._rewrite_files(change, apply)
-        if only_quotes:
-            found["memory"] += self._rename_memories(change, apply)
+            held = [item for item in page if [*map(watch, item.texts)] != [*item.texts]]
+            number += len(held)
+            if apply and prepare:
+                self.put([prepare(item) for item in held], lifted=True)
+        for table, columns in (_QUOTES if only_quotes else _TEXTS).items():
+            number += self._rewrite_table(table, columns, watch, apply)
+        number += self._rename_memories(change, taken, apply)
         if apply:
             self._count_restore()
-        return +found
+        return number
 
     def _item_pages(self) -> Iterator[list[Item]]:
         last = 0
@@ -276,71 +278,35 @@ class ForgetRows(MemoryRows):
             yield page
 
     def _rewrite_table(
-        self,
-        table: str,
-        plain: Sequence[str],
-        encoded: Sequence[str],
-        change: Callable[[str], str],
-        apply: bool,
+        self, table: str, columns: _Columns, change: Change, apply: bool = True
     ) -> int:
-        from yester.redact import change_texts  # which whoever only opens a store does not need
-
-        number = 0
         described = list(self._db.execute(f"PRAGMA table_info({table})"))
-        columns = [row[1] for row in described]
-        keys = [row[1] for row in described if row[5]]
+        keys = " AND ".join(f"{row[1]} IS :{row[1]}" for row in described if row[5])
+        number = 0
         for row in list(self._db.execute(f"SELECT * FROM {table}")):
-            values = dict(zip(columns, row, strict=True))
-            new = {name: change(values[name]) for name in plain}
-            for name in encoded:
-                data = msgspec.json.decode(values[name])
-                clean = change_texts(data, change)
-                new[name] = values[name] if clean == data else rows.json_text(clean)
-            if all(values[name] == text for name, text in new.items()):
+            values = {known[1]: value for known, value in zip(described, row, strict=True)}
+            new = {name: change_one(values[name], change) for name, change_one in columns.items()}
+            if new.items() <= values.items():
                 continue
             number += 1
-            if apply and table == "memory_change":
-                self._replace_row(table, tuple((values | new).values()))
-            elif apply:
-                sets = ", ".join(f"{name} = ?" for name in new)
-                where = " AND ".join(f"{name} = ?" for name in keys)
-                self._db.execute(
-                    f"UPDATE {table} SET {sets} WHERE {where}",
-                    (*new.values(), *(values[name] for name in keys)),
-                )
+            if apply:  # lines of a history refuse an UPDATE: they are never edited but here
+                self._db.execute(f"DELETE FROM {table} WHERE {keys}", values)
+                marks = ", ".join(f":{name}" for name in values)
+                self._db.execute(f"INSERT INTO {table} VALUES ({marks})", values | new)
         return number
 
-    def _rename_memories(self, change: Callable[[str], str], apply: bool) -> int:
+    def _rename_memories(self, change: Change, taken: set[str], apply: bool) -> int:
         """Memories called by words that they do not say any more."""
-        held = "SELECT m.item, m.slug FROM memory m JOIN item i ON i.id = m.item"
         named = [
-            (item, slug, f"memory-{item}")
-            for item, slug in list(self._db.execute(held))
-            if change(slug.replace("-", " ")) != slug.replace("-", " ")
+            (f"memory-{item}", item, slug)
+            for item, slug in list(self._db.execute("SELECT item, slug FROM memory"))
+            if change(words := slug.replace("-", " ")) != words or {*words.split()} & taken
         ]
-        for item, slug, new in named if apply else ():
+        for new, item, slug in named if apply else ():
             self._db.execute("UPDATE memory SET slug = ? WHERE item = ?", (new, item))
-            self._db.execute(
-                "UPDATE item SET ref = replace(ref, ?, ?) WHERE id = ?", (slug, new, item)
-            )
+            sql = "UPDATE item SET ref = replace(ref, ?, ?) WHERE id = ?"
+            self._db.execute(sql, (slug, new, item))
         return len(named)
-
-    def _rewrite_files(self, change: Callable[[str], str], apply: bool) -> int:
-        """The files memories were read from, which are kept as bytes."""
-        changed = []
-        held = "SELECT item, file FROM memory WHERE file NOT NULL"
-        for item, raw in list(self._db.execute(held)):
-            text = bytes(raw).decode("utf-8", "surrogateescape")
-            if (new := change(text)) != text:
-                changed.append((new.encode("utf-8", "surrogateescape"), item))
-        if apply:
-            self._db.executemany("UPDATE memory SET file = ? WHERE item = ?", changed)
-        return len(changed)
-
-
-def _quote_mark(key: str) -> str:
-    """How the history of a memory names the session it was changed in."""
-    return f"in session {key[:8]}"
 
 
 # --- the file ------------------------------------------------------------------------------------

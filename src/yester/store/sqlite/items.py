@@ -257,4 +257,4 @@ class ItemRows(PlaceRows, VectorRows, LineRows):
 
     def was_dropped(self, source: str, ref: str) -> bool:
         row = self._first_row("SELECT 1 FROM memory_gone WHERE source = ? AND ref = ?", source, ref)
-        return row is not None or self._tombstones.hides_ref(source, "memory", ref)
+        return row is not None or self._tombstones.knows("ref", source, "memory", ref)

@@ -24,6 +24,7 @@ from yester.store.sqlite.connection import Connection
 from yester.store.sqlite.rows import Condition, json_text, put_sql
 
 R = TypeVar("R", bound=Struct)
+_BY_REF = "SELECT 1 FROM item WHERE ref = ?"
 _LONGEST = 60_000  # ms; whoever waits longer for an answer has gone
 
 
@@ -142,13 +143,12 @@ class LedgerRows(Connection):
 
     def _append_row(self, row: Row | Change) -> int:
         table = LEDGER[type(row)]
-        values = table.values_of(row)
         if isinstance(row, Source) and self._tombstones:
-            state = {name: str(row.state.get(name, "")) for name in ("session", "title", "project")}
-            if self._is_forgotten(state["project"]):
-                return 0  # its path and folder name the project; it is read again, in vain
-            if self._tombstones.hides_title(state["session"], state["title"]):
-                values = table.values_of(replace(row, state={**row.state, "title": ""}))
+            state = self._clean_state(row)
+            if state is None:
+                return 0
+            row = replace(row, state=state)
+        values = table.values_of(row)
         if isinstance(row, Answered):
             values["ms"] = min(max(row.ms, 0), _LONGEST)
         if table.numbered and not (values["id"] and table.known and table.key == ("id",)):
@@ -165,6 +165,18 @@ class LedgerRows(Connection):
             sql += " RETURNING id"
         made = self._db.execute(sql, values).fetchone()
         return int(made[0]) if made else 0
+
+    def _clean_state(self, row: Source) -> dict[str, object] | None:
+        """Without names of what was forgotten; None where its path is one as well. It is read
+        again then, in vain."""
+        state: Any = row.state
+        if "notes" in state:  # a ref has words of its note: what is not stored has none
+            notes = [ref for ref in state["notes"] if self._first_row(_BY_REF, ref)]
+            return {"notes": notes} if notes or not state["notes"] else None
+        if self._is_forgotten(str(state.get("project"))):
+            return None
+        labels = {name: str(state[name]) for name in ("title", "branch") if name in state}
+        return {**state, **self._tombstones.clean_labels(str(state.get("session")), labels)}
 
     def retract(self, kind: type[Row], where: Mapping[str, object]) -> int:
         condition = _row_condition(LEDGER[kind], where)

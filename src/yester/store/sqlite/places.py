@@ -98,9 +98,7 @@ class PlaceRows(LedgerRows):
         if self._tombstones.hides_session(session):
             return 0
         project = self._make_project(bare_project(session.project))
-        values = structs.asdict(session) | {"project": project}
-        if self._tombstones.hides_title(session.key, session.title):
-            values["title"] = ""
+        values = structs.asdict(self._tombstones.clean_session(session)) | {"project": project}
         ((id_,),) = self._db.execute(
             "INSERT INTO session(key, agent, project, started, ended, cwd, branch, title,"
             " transcript) VALUES"
