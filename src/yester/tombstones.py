@@ -16,6 +16,7 @@ said elsewhere are another person's yes.
 from __future__ import annotations
 
 import os
+import re
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,6 +29,7 @@ Key = tuple[str, ...]  # what a mark is made of
 _FORM = b"yester: what was forgotten\n"
 _KEY = 32
 _RECORD = struct.Struct(">16sq")
+_WORD = re.compile(r"[a-z0-9]+")
 _SHORTEST = 24  # characters; less is said twice by chance
 
 
@@ -51,6 +53,11 @@ def text_key(item: Item) -> Key:
 def label_keys(session: Session) -> list[Key]:
     """What a session is called."""
     return [("title", session.key, text) for text in (session.title, session.branch) if text]
+
+
+def lost_words(before: str, after: str) -> set[str]:
+    """Words that stand in the first text alone, as something may be called by them."""
+    return {*_WORD.findall(before.lower())} - {*_WORD.findall(after.lower())}
 
 
 class Tombstones:

@@ -323,12 +323,16 @@ def test_a_named_secret_goes_everywhere_and_never_comes_back(home, run, tmp_path
 
 
 @pytest.mark.requirement("OPS-07")
-def test_a_named_secret_goes_from_what_a_memory_is_called(memory):
+def test_a_named_secret_goes_from_what_a_memory_is_called(memory, run, tmp_path):
     id_ = memory.remember("The gate opens with Sesame7Open", type="note", project="shop")
     memory.memories.edit(id_, {"title": "The gate", "content": {"text": "Ask the porter"}})
     other = memory.remember("The gate opens at noon", type="note", project="shop")
     called = memory.store.memos(ids=[other])[0].slug
+    memory.remember("The door opens with Sesame7Open", type="note", project="shop")
+    assert run("export", "jsonl", str(tmp_path / "all.jsonl")).code == 0
     redact_secret(memory_of(memory.home), "Sesame7Open")
+    assert not holds(memory.home, "sesame7open")
+    assert run("import", "yester", str(tmp_path / "all.jsonl"), "--mine").out == "nothing new\n"
     assert not holds(memory.home, "sesame7open")
     with yester.open(memory.home) as again:
         assert again.store.memos(ids=[other])[0].slug == called

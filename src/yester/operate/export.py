@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from functools import cache, partial
 from itertools import count, islice
 from pathlib import Path
@@ -35,6 +36,7 @@ from yester.project import Projects
 from yester.redact import redact, redact_value
 from yester.store import walk_items
 from yester.store.contract import Row, Store
+from yester.tombstones import lost_words
 
 R = TypeVar("R")
 FORMAT = 1
@@ -53,7 +55,15 @@ _LEDGER: Mapping[type[Row], tuple[str, ...]] = {
     model.Answered: ("day", "ms"),
 }  # fmt: skip
 _KINDS = {kind.__name__.lower(): kind for kind in _LEDGER}
-_ITEMS = ("item", "prompt", "closing")  # fields that name an item by its id
+# Fields that name another record by its id.
+_REFS = {
+    "item": "item", "prompt": "item", "closing": "item", "session": "session", "turn": "turn",
+}  # fmt: skip
+# Items are written in batches of their own, all else in transactions that protect these.
+_LOCKS: Mapping[str, Any] = {
+    "project": "places", "session": "places", "change": "memories", "dropped": "memories",
+    "evidence": "items", "item": None, "memory": None,
+}  # fmt: skip
 _OWN_ERRORS = (msgspec.MsgspecError, UsageError, StoreChanged)
 _DROPPED = ("source", "ref", "slug", "type", "project", "epoch", "why")
 
@@ -171,6 +181,16 @@ def count_records(path: Path) -> dict[str, int]:
     return {name: number for name, number in kinds.items() if name != "end"}
 
 
+class _Told(Struct):
+    """A structured memory as the export tells it, until its history comes, which writes it."""
+
+    memo: Memo
+    file: Mapping[str, Any]
+    history: list[Change] = []  # what the store has of it, oldest first
+    stays: bool = False  # as it is here
+    met: int = 0  # lines of its history
+
+
 class ExportReader:
     """One pass over one export. With `mine` it comes back as it was. Else nothing of it counts as
     the user's word, rules are proposed, and what would steer yester (transcripts read, sessions
@@ -181,25 +201,11 @@ class ExportReader:
         self.report = ExportReport()
         self._ingest = Ingest(store, Projects({}), Options())
         self._placed: list[tuple[int, Item]] = []  # old id, what it is now; not yet looked up
-        self._items: dict[int, int] = {}  # old id → new
-        self._sessions: dict[int, int] = {}
-        self._turns: dict[int, int] = {}
-        self._acts: dict[int, int] = {}
-        self._memories: dict[int, Memo] = {}  # by old id
-        self._files: dict[int, Mapping[str, Any]] = {}
-        self._histories: dict[int, list[Change]] = {}  # what the store had, by old id
-        self._passed: dict[int, int] = {}  # changes met, by old id
-        self._left: set[int] = set()  # memories that stay as they are here, by old id
+        # What → old id → new; 0: it was forgotten here.
+        self._ids: dict[str, dict[int, int]] = {"item": {}, "session": {}, "turn": {}, "act": {}}
+        self._memories: dict[int, _Told] = {}  # by old id
         self._settled: set[int] = set()  # sessions that are new here and do not wait
         self._rows: list[tuple[int, str, dict[str, Any]]] = []
-        left_out = () if mine else ("dropped", *_KINDS)
-        self._readers: Mapping[str, Callable[[dict[str, Any], str], bool]] = {
-            "project": self._read_project, "session": self._read_session, "item": self._read_item,
-            "memory": self._read_memory, "change": self._read_change,
-            "evidence": self._read_evidence, "dropped": self._read_dropped,
-            **dict.fromkeys(_KINDS, self._read_entry),
-            **dict.fromkeys(left_out, lambda _value, _name: False),
-        }  # fmt: skip
 
     def read_slices(self) -> Iterator[int]:
         """Read it; yields how many bytes each step has dealt with."""
@@ -241,59 +247,56 @@ class ExportReader:
     def _write_rows(self) -> None:
         """What has been collected, all of one kind, in one transaction; items in batches."""
         rows, self._rows = self._rows, []
-        if not rows:
-            return
-        name = rows[0][1]
-        locks: Mapping[str, Any] = {
-            "project": "places", "session": "places", "change": "memories", "dropped": "memories",
-            "evidence": "items",
-        }  # fmt: skip
-        if name in ("item", "memory"):
-            self._read_each(rows)
+        lock = _LOCKS.get(rows[0][1], "ledger") if rows else None
+        with self.store.transaction(lock) if lock else nullcontext():
+            for line, name, value in rows:
+                try:
+                    new = self._read_record(name, value)
+                    self.report.added[name] = self.report.added.get(name, 0) + new
+                except (LookupError, TypeError, ValueError, *_OWN_ERRORS) as error:
+                    self._complain(line, f"not understood ({error})")
+        if lock is None:
             self._place_items()
-            return
-        with self.store.transaction(locks.get(name, "ledger")):
-            self._read_each(rows)
 
-    def _read_each(self, rows: Sequence[tuple[int, str, dict[str, Any]]]) -> None:
-        for line, name, value in rows:
-            try:
-                new = self._readers[name](value, name)
-                self.report.added[name] = self.report.added.get(name, 0) + new
-            except (LookupError, TypeError, ValueError, *_OWN_ERRORS) as error:
-                self._complain(line, f"not understood ({error})")
+    def _read_record(self, name: str, value: dict[str, Any]) -> bool:
+        """Is it new?"""
+        if not self.mine and name in ("dropped", *_KINDS):
+            return False
+        if name in _KINDS:
+            return self._read_entry(value, _KINDS[name])
+        if name not in _LOCKS:
+            raise LookupError("no such record")
+        return bool(getattr(self, f"_read_{name}")(value))
 
     # --- a record of each kind -------------------------------------------------------------------
 
-    def _read_project(self, value: dict[str, Any], _: str) -> bool:
+    def _read_project(self, value: dict[str, Any]) -> bool:
         project = msgspec.convert(value, model.Project)
-        new = all(one.key != project.key for one in self.store.projects())
-        self.store.put_project(project)
-        return new
+        known = any(one.key == project.key for one in self.store.projects())
+        return bool(self.store.put_project(project)) and not known
 
-    def _read_session(self, value: dict[str, Any], _: str) -> bool:
+    def _read_session(self, value: dict[str, Any]) -> bool:
         waits = value.pop("waits", None)
         told = msgspec.convert(value, model.Session)
         same = Filters((told.project,), session=told.key, agent=told.agent)
-        known = [one.id for one in self.store.sessions(same) if one.key == told.key]
-        new = not known
-        if new or self.mine:
+        id_ = next((one.id for one in self.store.sessions(same) if one.key == told.key), 0)
+        known = bool(id_)
+        if not known or self.mine:
             clean = replace(told, title=redact(told.title), branch=redact(told.branch), id=0)
-            known = [self.store.put_session(clean)]
-        self._sessions[told.id] = known[0]
-        if new and waits is None:
-            self._settled.add(self._sessions[told.id])
-        return new
+            id_ = self.store.put_session(clean)
+        self._ids["session"][told.id] = id_
+        if not known and waits is None:
+            self._settled.add(id_)
+        return bool(id_) and not known
 
-    def _read_item(self, value: dict[str, Any], _: str) -> bool:
+    def _read_item(self, value: dict[str, Any]) -> bool:
         item = msgspec.convert(value, Item)
         if known := self._find_item(item):
-            self._items[item.id] = known
+            self._ids["item"][item.id] = known
             return False
-        if item.supersedes and item.supersedes not in self._items:
+        if item.supersedes and item.supersedes not in self._ids["item"]:
             self._place_items()  # it may be among those that wait
-        item = self._own_item(item)
-        entry = prepare_item(replace(item, id=0), cut=False)
+        entry = prepare_item(replace(self._own_item(item), id=0), cut=False)
         self._ingest.add_entry(entry)
         self._placed.append((item.id, entry.item))
         return False  # counted when they are written
@@ -301,7 +304,7 @@ class ExportReader:
     def _own_item(self, item: Item) -> Item:
         """An item as it may be taken over. What is somebody else's is an import, however it came to
         them; only a rule says that it was typed, since it is proposed as one."""
-        item = replace(item, supersedes=self._items.get(item.supersedes, 0))
+        item = replace(item, supersedes=self._ids["item"].get(item.supersedes, 0))
         if self.mine:
             return item
         if item.type == "rule" and item.kind == "memory":
@@ -314,8 +317,7 @@ class ExportReader:
         if self._placed:
             put = self._ingest.flush()
             self.report.added["item"] = self.report.added.get("item", 0) + put.added
-        for old, item in self._placed:
-            self._items[old] = self._find_item(item)
+        self._ids["item"] |= {old: self._find_item(item) for old, item in self._placed}
         self._placed = []
 
     def _find_item(self, item: Item) -> int:
@@ -323,56 +325,67 @@ class ExportReader:
         own = (one.id for one in found if (one.source, one.kind) == (item.source, item.kind))
         return next(own, 0)
 
-    def _read_memory(self, value: dict[str, Any], _: str) -> bool:
-        """Kept until its history comes, which writes it."""
-        file = value.pop("file", None)
+    def _read_memory(self, value: dict[str, Any]) -> bool:
+        file = value.pop("file", {})
         memo = msgspec.convert(value, Memo)
-        old = memo.item.id
-        self._memories[old] = replace(memo, content=redact_value(memo.content))
-        self._files[old] = file or {}
-        self._items[old] = self._find_item(memo.item)
-        id_, refused = self._items[old], self.store.was_dropped(memo.item.source, memo.item.ref)
-        self._histories[old] = self.store.entries(Change, {"item": id_})[::-1] if id_ else []
-        if refused or (id_ and not self._histories[old]):  # let go here; a plain item here
-            self._left.add(old)
+        self._memories[memo.item.id] = _Told(memo, file)
         return False
 
-    def _read_change(self, value: dict[str, Any], _: str) -> bool:
+    def _find_memory(self, told: _Told, first: Change) -> None:
+        """What there is of it here. One that is called by a secret has lost its name."""
+        memo, item = told.memo, told.memo.item
+        texts = [*item.texts, msgspec.json.encode(first.after).decode()]
+        lost = {word for text in texts for word in lost_words(text, redact(text))}
+        if lost & {*memo.slug.split("-")}:
+            slug = f"memory-{item.id}"
+            item = replace(item, ref=item.ref.replace(memo.slug, slug))
+            memo = replace(memo, slug=slug)
+        told.memo = replace(memo, item=item, content=redact_value(memo.content))
+        id_ = self._ids["item"][item.id] = self._find_item(item)
+        told.history = self.store.entries(Change, {"item": id_})[::-1] if id_ else []
+        # Let go here, or a plain item here.
+        told.stays = self.store.was_dropped(item.source, item.ref) or bool(id_ and not told.history)
+
+    def _read_change(self, value: dict[str, Any]) -> bool:
         """The next line of a memory's history: known already, or written with the memory as it is
         in the end, so that a run which is killed leaves one that can be gone on with."""
         change = msgspec.convert(value, Change)
-        old, told = change.item, self._memories[change.item]
-        known, at = self._histories[old], self._passed.get(old, 0)
-        self._passed[old] = at + 1
-        if old in self._left:
+        told = self._memories[change.item]
+        if not told.met:
+            self._find_memory(told, change)
+        at, told.met = told.met, told.met + 1
+        if told.stays:
             return False
-        if at >= len(known):
-            return self._write_memory(old, told, change, at)
-        here = known[at]
-        self._acts[change.act] = here.act
+        if at >= len(told.history):
+            self._write_memory(told, change, at)
+            return True
+        here = told.history[at]
+        self._ids["act"][change.act] = here.act
         if (here.epoch, here.who, here.what) != (change.epoch, change.who, change.what):
-            self._left.add(old)
-            raise UsageError(f"{told.slug} has another history here and stays as it is")
+            told.stays = True
+            raise UsageError(f"{told.memo.slug} has another history here and stays as it is")
         return False
 
-    def _write_memory(self, old: int, told: Memo, change: Change, at: int) -> bool:
-        id_, store = self._items[old], self.store
-        item = self._own_item(told.item)
-        slug = store.memos(ids=[id_])[0].slug if id_ else store.free_slug(item.project, told.slug)
-        entry = prepare_item(replace(item, id=id_))
-        memo = replace(told, item=entry.item, slug=slug, version=at)
+    def _write_memory(self, told: _Told, change: Change, at: int) -> None:
+        items, acts, store = self._ids["item"], self._ids["act"], self.store
+        old, slug = told.memo.item.id, told.memo.slug
+        item = self._own_item(told.memo.item)
+        known = store.memos(ids=[items[old]]) if items[old] else ()
+        slug = known[0].slug if known else store.free_slug(item.project, slug)
+        entry = prepare_item(replace(item, id=items[old]))
+        memo = replace(told.memo, item=entry.item, slug=slug, version=at)
         before, after = (self._own_values(part) for part in (change.before, change.after))
-        act = self._acts.get(change.act, 0)
-        line = replace(change, item=id_, before=before, after=after or {}, act=act, id=0)
-        self._items[old] = store.put_memo(entry, memo, line)
-        (written,) = store.entries(Change, {"item": self._items[old]}, Paging(1))
-        self._acts[change.act] = written.act
-        file = self._files[old]
-        if file.get("version") == at + 1:
-            raw = redact(b64decode(file["raw"]).decode("utf-8", "surrogateescape"))
+        line = replace(
+            change, item=items[old], before=before, after=after or {}, id=0,
+            act=acts.get(change.act, 0),
+        )  # fmt: skip
+        items[old] = store.put_memo(entry, memo, line)
+        (written,) = store.entries(Change, {"item": items[old]}, Paging(1))
+        acts[change.act] = written.act
+        if told.file.get("version") == at + 1:
+            raw = redact(b64decode(told.file["raw"]).decode("utf-8", "surrogateescape"))
             clean = raw.encode("utf-8", "surrogateescape")
-            store.put_memo_file(self._items[old], clean, file["hash"])
-        return True
+            store.put_memo_file(items[old], clean, told.file["hash"])
 
     def _own_values(self, values: Mapping[str, Any] | None) -> dict[str, Any] | None:
         """What a line of the history says, of the memories as they are called here."""
@@ -380,18 +393,18 @@ class ExportReader:
             return None
         own: dict[str, Any] = redact_value(values)
         if own.get("supersedes"):
-            own["supersedes"] = self._items.get(own["supersedes"], 0)
+            own["supersedes"] = self._ids["item"].get(own["supersedes"], 0)
         return own
 
-    def _read_evidence(self, value: dict[str, Any], _: str) -> bool:
-        known = ((fact, self._items.get(source, 0)) for fact, source in value["of"])
-        pairs = tuple((fact, source) for fact, source in known if source)
-        id_ = self._items[value["item"]]
-        items = [] if self.store.evidence([id_]) else self.store.get([id_])
-        self.store.put([replace(prepare_item(one, cut=False), evidence=pairs) for one in items])
+    def _read_evidence(self, value: dict[str, Any]) -> bool:
+        items = self._ids["item"]
+        pairs = tuple((fact, items[old]) for fact, old in value["of"] if items.get(old))
+        id_ = items[value["item"]]
+        found = [] if self.store.evidence([id_]) else self.store.get([id_])
+        self.store.put([replace(prepare_item(one, cut=False), evidence=pairs) for one in found])
         return False
 
-    def _read_dropped(self, value: dict[str, Any], _: str) -> bool:
+    def _read_dropped(self, value: dict[str, Any]) -> bool:
         """What was let go stays so: it is made, and let go again."""
         if self.store.was_dropped(value["source"], value["ref"]):
             return False
@@ -405,32 +418,27 @@ class ExportReader:
         self.store.remove([id_], (value["epoch"], value["why"]))
         return True
 
-    def _read_entry(self, value: dict[str, Any], name: str) -> bool:
-        """A row of the ledger; one that is known already stays as it is."""
-        kind = _KINDS[name]
+    def _read_entry(self, value: dict[str, Any], kind: type[Row]) -> bool:
+        """A row of the ledger; one that is known already stays as it is, and one about what was
+        forgotten here stays out."""
         row: Any = msgspec.convert(value, kind)
-        old = getattr(row, "id", 0)
-        told: dict[str, Any] = {
-            name: self._items.get(id_, 0) for name in _ITEMS if (id_ := _id_in(row, name))
-        }
-        if number := _id_in(row, "session"):
-            told["session"] = self._sessions.get(number, 0)
-        if number := _id_in(row, "turn"):
-            told["turn"] = self._turns.get(number, 0)
+        own: dict[str, Any] = {}
+        for name, what in _REFS.items():
+            old = getattr(row, name, 0)
+            if isinstance(old, int) and old:
+                own[name] = self._ids[what].get(old, 0)
+                if self._ids[what].get(old) == 0 and name in ("session", *_LEDGER[kind]):
+                    return False
         if isinstance(row, model.Source):
-            told["state"] = redact_value(row.state)
-        row = replace(row, **told)
-        known = self.store.entries(
-            kind, {name: getattr(row, name) for name in _LEDGER[kind]}, Paging(1)
-        )
-        if not known:
-            if not isinstance(row, model.Event) and hasattr(row, "id"):
-                row = replace(row, id=0)
-            (new,) = self.store.append([row])
-        else:
-            new = getattr(known[0], "id", 0)
+            own["state"] = redact_value(row.state)
+        if not isinstance(row, model.Event) and hasattr(row, "id"):
+            own["id"] = 0
+        new = replace(row, **own)
+        same = {name: getattr(new, name) for name in _LEDGER[kind]}
+        known: list[Any] = self.store.entries(kind, same, Paging(1))
+        added = [] if known else self.store.append([new])
         if isinstance(row, model.Turn):
-            self._turns[old] = new
+            self._ids["turn"][row.id] = known[0].id if known else added[0]
         return not known
 
     def _settle_sessions(self) -> None:
@@ -441,9 +449,3 @@ class ExportReader:
             for one in _list_waiting(self.store):
                 if one.session.id in self._settled:
                     self.store.settle_session(one)
-
-
-def _id_in(row: Any, name: str) -> int:
-    """The id that a field holds; 0 where it has none, or a name in its place."""
-    value = getattr(row, name, 0)
-    return value if isinstance(value, int) else 0

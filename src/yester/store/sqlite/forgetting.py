@@ -6,7 +6,6 @@ text, all of it in the log. `scrub_file` writes the file anew without any of tha
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -24,12 +23,12 @@ from yester.store.lock import write_lock
 from yester.store.sqlite import rows
 from yester.store.sqlite.maintenance import PATIENCE, explain_errors, lock_file, open_reader
 from yester.store.sqlite.memories import MemoryRows
+from yester.tombstones import lost_words
 
 Change = Callable[[str], str]  # of a text
 
 _IDS = "IN (SELECT value FROM json_each(?))"
 _QUOTED = "its words were forgotten"
-_WORD = re.compile(r"[a-z0-9]+")
 _PAGE = 500
 _POLL = 0.05  # seconds
 
@@ -254,7 +253,7 @@ class ForgetRows(MemoryRows):
         def watch(text: str) -> str:
             clean = change(text)
             if clean != text and not only_quotes:
-                taken.update({*_WORD.findall(text.lower())} - {*_WORD.findall(clean.lower())})
+                taken.update(lost_words(text, clean))
             return clean
 
         number = 0
