@@ -159,31 +159,22 @@ class Store(Transcript):
         super().keep_place(offset)
 
     def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
-        content, role = record.get("content"), record.get("role")
-        if role not in ("user", "assistant", "tool") or not isinstance(content, str | list):
-            self.reading.skip(str(record.get("type") or role or "untyped"))
-            return
         options = dict_at(record, "providerOptions", "cursor")
-        failed = dict_at(options, "highLevelToolCallResult").get("isError") is True
-        ref, blocks = f"{self.state.session}:{self.blob}", list_blocks(content)
-        if role == "user":
-            said = "\n".join(nested_text(one) for one in blocks if one.get("type") == "text")
-            yield from self._read_query(ref, said, options.get("isSummary") is True)
-            blocks = [one for one in blocks if one.get("type") != "text"]
-        for at, block in enumerate(blocks):
-            block |= {"isError": True} if failed else {}
-            yield from self.read_block(f"{ref}:{at}" if at else ref, block)
+        if dict_at(options, "highLevelToolCallResult").get("isError") is True:
+            blocks = list_blocks(record.get("content"))
+            record = {**record, "content": [{**one, "isError": True} for one in blocks]}
+        yield from self.read_message(f"{self.state.session}:{self.blob}", record)
 
-    def _read_query(self, ref: str, said: str, summary: bool) -> Iterator[Item]:
+    def read_typed(self, ref: str, said: str, record: Mapping[str, Any]) -> Iterator[Item]:
         """What was typed stands in a tag of its own, between what the client knows."""
         self.epoch = _parse_prompt_time(said) or self.epoch
         queries = [query.strip() for query in _QUERY.findall(said)]
-        body = "\n".join(filter(None, queries)) if queries else said.strip()
-        if summary and body:
+        body = "\n".join(filter(None, queries)) if queries else said
+        if body and dict_at(record, "providerOptions", "cursor").get("isSummary") is True:
             yield self.make_summary(ref, body)
         elif body and (queries or not _OWN_TEXT.match(body)):
             yield self.make_prompt(ref, body)
-        elif said.strip():
+        else:
             self.reading.skip("client's own text")
 
     def read_call(

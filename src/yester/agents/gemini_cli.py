@@ -17,10 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Reading, Result, State, strip_client_text
-from yester.agents.sources import BadLine, Record, Transcript, make_reader, read_head
+from yester.agents.sources import Transcript, make_reader, read_head
 from yester.agents.values import (
-    LONGEST_LINE,
-    decode_object,
     dict_at,
     dicts_at,
     input_fields,
@@ -32,7 +30,7 @@ from yester.agents.values import (
     text_at,
     to_text,
 )
-from yester.files import read_bytes, read_text
+from yester.files import read_text
 from yester.model import Item
 
 EXIT_LINE = re.compile(r"^Exit Code: (-?\d{1,10})\b", re.M)
@@ -45,8 +43,8 @@ class GeminiState(State):
     recent: tuple[str, ...] = ()  # ids of the last prompts: one that is written again is no new one
 
 
-def _is_document(path: Path) -> bool:
-    """One JSON document; some collectors keep such files under the name .jsonl."""
+def _is_headed(path: Path) -> bool:
+    """Is it one JSON document of ours? Some collectors keep such files under the name .jsonl."""
     if path.suffix not in (".json", ".jsonl"):
         return False
     head = read_head(path, 1024)
@@ -60,27 +58,21 @@ class Chat(Transcript):
     state: GeminiState
 
     def __init__(self, reading: Reading) -> None:
-        self.whole = reading.path.suffix == ".json" or _is_document(reading.path)
-        if self.whole:  # rewritten as a whole: read from the beginning
-            reading.offset, reading.line, reading.state = 0, 0, None
         super().__init__(reading)
         self.current, self.given = "", dict[tuple[str, str], Item]()
 
     @classmethod
     def is_own_file(cls, path: Path) -> bool:
-        return _is_document(path) or super().is_own_file(path)
+        return _is_headed(path) or super().is_own_file(path)
+
+    @staticmethod
+    def is_document(path: Path) -> bool:
+        return path.suffix == ".json" or _is_headed(path)
 
     @staticmethod
     def is_own_record(record: dict[str, Any]) -> bool:
         """Only Gemini CLI names a session together with the hash of its project."""
         return all(isinstance(record.get(name), str) for name in ("sessionId", "projectHash"))
-
-    def read_source(self) -> Iterator[Record]:
-        if not self.whole:
-            yield from super().read_source()
-            return
-        whole = decode_object(read_bytes(self.reading.path, LONGEST_LINE))
-        yield 0, 0, 1, BadLine("not JSON") if whole is None else whole
 
     def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
         if isinstance(patch := record.get("$set"), dict):

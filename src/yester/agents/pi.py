@@ -13,7 +13,7 @@ from typing import Any
 
 from yester.agents.base import Result, State
 from yester.agents.sources import Transcript, make_reader
-from yester.agents.values import dict_at, input_fields, list_blocks, nested_text, text_at
+from yester.agents.values import dict_at, nested_text, text_at
 from yester.model import Item
 
 
@@ -48,16 +48,8 @@ class PiSession(Transcript):
 
     def _read_message(self, ref: str, message: Mapping[str, Any]) -> Iterator[Item]:
         role, content = text_at(message, "role"), message.get("content")
-        if role == "user":
-            yield self.make_prompt(ref, nested_text(content).strip())
-        elif role == "assistant":
-            for number, block in enumerate(list_blocks(content)):
-                part = ref if number == 0 else f"{ref}:{number}"
-                if block.get("type") == "toolCall":
-                    given, tool = input_fields(block.get("arguments")), text_at(block, "name")
-                    yield from self.read_call(block.get("id"), tool or "unknown", given, part)
-                else:
-                    yield from self.read_block(part, block)
+        if role in ("user", "assistant"):
+            yield from self.read_message(ref, message)
         elif role == "toolResult":
             result = Result(nested_text(content), message.get("isError") is True)
             yield from self.add_result(message.get("toolCallId"), result)

@@ -17,9 +17,28 @@ from typing import Any, BinaryIO, ClassVar, NamedTuple, TypedDict
 
 import msgspec
 
-from yester.agents.base import TODO_TOOLS, Conversation, Reader, Reading, Result, State
-from yester.agents.values import LONGEST_LINE, input_fields, split_objects, text_at, value_at
-from yester.files import open_file
+from yester.agents.base import (
+    TODO_TOOLS,
+    Conversation,
+    Reader,
+    Reading,
+    Result,
+    State,
+    strip_client_text,
+)
+from yester.agents.values import (
+    LONGEST_LINE,
+    decode_json,
+    dict_at,
+    dicts_at,
+    input_fields,
+    list_blocks,
+    nested_text,
+    split_objects,
+    text_at,
+    value_at,
+)
+from yester.files import open_file, read_bytes
 from yester.model import Item
 
 # --- JSON lines ----------------------------------------------------------------------------------
@@ -146,8 +165,7 @@ class Transcript(Conversation, ABC):
     packed: ClassVar[tuple[str, ...]] = ()  # those that are unpacked only where they are needed
 
     def __init__(self, reading: Reading, state: State | None = None) -> None:
-        if isinstance(reading.state, Mapping) and reading.state.get("answered"):
-            # An older version's place, between a call and its result: read it all again.
+        if self.is_document(reading.path):
             reading.offset, reading.line, reading.state = 0, 0, None
         state = state or reading.load_state(self.state_type)
         state.session = state.session or self.name_session(reading.path)
@@ -157,6 +175,11 @@ class Transcript(Conversation, ABC):
     @classmethod
     def is_own_file(cls, path: Path) -> bool:
         return any(map(cls.is_own_record, first_records(path)))
+
+    @staticmethod
+    def is_document(path: Path) -> bool:
+        """Is it one JSON document? Then it is written anew whenever it grows."""
+        return path.suffix == ".json"
 
     @staticmethod
     @abstractmethod
@@ -176,8 +199,13 @@ class Transcript(Conversation, ABC):
         return "" if self.state.actor else super().session_file()
 
     def read_source(self) -> Iterator[Record]:
-        """The records from the place to read on from."""
+        """The records from the place to read on from; of a document all, or itself."""
         reading = self.reading
+        if self.is_document(reading.path):
+            whole = decode_json(read_bytes(reading.path, LONGEST_LINE))
+            found = whole if isinstance(whole, list) else [whole]
+            rows = [one if isinstance(one, dict) else BadLine("not JSON") for one in found]
+            return ((0, 0, number, row) for number, row in enumerate(rows, 1))
         return read_records(reading.path, reading.offset, reading.line, self.fields, self.packed)
 
     def read_items(self) -> Iterator[Item]:
@@ -210,16 +238,44 @@ class Transcript(Conversation, ABC):
             if self.number - call.line > _PATIENCE_LINES:
                 yield self.waiting.pop(key).item
 
+    def read_message(self, ref: str, message: Mapping[str, Any]) -> Iterator[Item]:
+        """A message in the form of the models' interfaces."""
+        role, blocks = text_at(message, "role"), list_blocks(message.get("content"))
+        if role == "tool" and "tool_call_id" in message:
+            yield from self.add_result(message["tool_call_id"], Result(message.get("content")))
+            return
+        if role not in ("user", "assistant", "tool"):
+            self.reading.skip(role or text_at(message, "type") or "untyped")
+            return
+        if role == "user":
+            typed = [nested_text(one) for one in blocks if one.get("type") == "text"]
+            blocks = [one for one in blocks if one.get("type") != "text"]
+            if said := "\n".join(typed).strip():
+                yield from self.read_typed(ref, said, message)
+        for at, block in enumerate(blocks):
+            yield from self.read_block(f"{ref}:{at}" if at else ref, block)
+        for call in dicts_at(message, "tool_calls"):
+            function = dict_at(call, "function")
+            given = input_fields(function.get("arguments"))
+            yield from self.read_call(call.get("id"), text_at(function, "name"), given)
+
+    def read_typed(self, ref: str, said: str, _: Mapping[str, Any]) -> Iterator[Item]:
+        """A user's message: what was typed, without what the client has put into it."""
+        if text := strip_client_text(self.agent, "prompt", said).strip():
+            yield self.make_prompt(ref, text)
+        else:
+            self.reading.skip("client's own text")
+
     def read_block(self, ref: str, block: Any) -> Iterator[Item]:
         """A part of a message in the form of the models' interfaces: said, thought or done."""
         kind = text_at(block, "type")
         if kind == "text":
             yield self.make_message(ref, block)
-        elif kind in ("thinking", "reasoning"):
-            yield self.make_message(ref, text_at(block, "text", "thinking"), "thinking")
-        elif kind in ("tool_use", "tool-call"):
+        elif kind in ("thinking", "reasoning", "think"):
+            yield self.make_message(ref, text_at(block, "text", "thinking", "think"), "thinking")
+        elif kind in ("tool_use", "tool-call", "toolCall"):
             key, tool = value_at(block, "id", "toolCallId"), text_at(block, "name", "toolName")
-            given = value_at(block, "input", "args")
+            given = value_at(block, "input", "args", "arguments")
             yield from self.read_call(key, tool or "unknown", input_fields(given), ref)
         elif kind in ("tool_result", "tool-result"):
             output = value_at(block, "result", "experimental_content", "content", "output")
