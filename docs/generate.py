@@ -129,11 +129,12 @@ def _rows(section: str) -> str:
 
 def agents() -> str:
     rows = [
-        f"| `{one.name}` | {one.label} | {_live(one)} | {one.tried or '–'} |"
-        f" {_places(one)} | {' '.join(one.cannot) or '–'} |"
+        f"| `{one.name}` | {one.label} | {_live(one)} | {_places(one)} |"
+        f" {' '.join(one.cannot) or '–'} |"
         for one in AGENTS.values()
     ]
     table = "\n".join(rows)
+    able = "\n".join(f"| {one.label} | {_abilities(one)} |" for one in AGENTS.values())
     return (
         f"# Agents\n\n{_NOTE}\n"
         "The transcripts of every agent here are read by `yester index`. *Live* means that `yester"
@@ -141,9 +142,42 @@ def agents() -> str:
         " prompt, and what happens in it is\nremembered at once. For Claude Code the hooks'"
         " payloads are stored; for the others a hook only asks and rings,\nand what happened is"
         " read from the transcript.\n\n"
-        "| `--agent` | name | live | version tried | what is put where | what it cannot do |\n"
-        f"|---|---|---|---|---|---|\n{table}\n"
+        "| `--agent` | name | live | what is put where | what it cannot do |\n"
+        f"|---|---|---|---|---|\n{table}\n\n"
+        "What works in each, and how that is known. *Run*: `make e2e` starts the program itself, of"
+        " the version named, and\nfinds two memories in its request to the model, what happened in"
+        " the store once, and nothing left after\n`yester uninstall`. *Recorded*: files as the"
+        " program writes them are part of the tests. *Documented*: written after its\ndocumentation"
+        " or other readers of its files; not tried with the program.\n\n"
+        "| agent | told at the start | told at a prompt | captured | after a compaction |"
+        " sub-agents | MCP | skill | resume | how verified |\n"
+        f"|---|---|---|---|---|---|---|---|---|---|\n{able}\n"
     )
+
+
+def _abilities(agent: Agent) -> str:
+    """One row: what the descriptor says that it can."""
+    setup, ours = agent.setup, set(agent.events.values())
+    claude = agent.name == "claude-code"
+    again = claude or ({"SessionStart", "PostCompact"} <= ours and not agent.owes_start)
+    script = bool(setup and any(name.endswith(".js") for name in setup.links))
+    manifest = bool(setup and "manifest" in setup.files.values())
+    server = bool(setup and (claude or script or manifest or setup.servers or setup.add))
+    skill = setup and (claude or manifest or any("mem-search" in name for name in setup.links))
+    cells = [
+        "yes" if claude or "SessionStart" in ours else "–",
+        "yes" if claude or {"UserPromptSubmit"} <= ours.intersection(agent.answerable) else "–",
+        "at once" if claude else "by a bell" if agent.bell else "`yester index`",
+        "told again" if again else "told again with the next prompt" if agent.owes_start else "–",
+        "told" if claude or "SubagentStart" in ours else "–",
+        *("yes" if able else "–" for able in (server, skill, agent.resume)),
+        f"run, {agent.tried}" if agent.tried else "recorded" if agent.name in _RECORDED
+        else "documented",
+    ]  # fmt: skip
+    return " | ".join(cells)
+
+
+_RECORDED = ("specstory", "aider")
 
 
 def _live(agent: Agent) -> str:

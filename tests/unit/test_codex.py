@@ -7,11 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tests.readings import (
-    accepted_by,
-    one,
-    reading,
-)
+from tests.readings import accepted_by, by_identity, one, reading, resumed
 from yester.agents.base import CLIENT_TEXTS, find_transcripts
 from yester.agents.codex import READER
 from yester.agents.descriptors import AGENTS
@@ -301,3 +297,15 @@ def test_rollouts_are_found_where_codex_keeps_them(tmp_path):
         day / "rollout-1.jsonl",
         old / "rollout-1.jsonl",
     ]
+
+
+def test_a_compressed_rollout_is_read_like_the_one_it_was(rollout):
+    zstandard = pytest.importorskip("zstandard")
+    path = rollout(TALK)
+    packed = path.with_name(f"{path.name}.zst")
+    packed.write_bytes(zstandard.ZstdCompressor().compress(path.read_bytes()))
+    assert READER.is_transcript(packed)
+    now = reading(packed)
+    assert by_identity(READER.read_items(now)) == by_identity(READER.read_items(reading(path)))
+    (unanswered,) = READER.read_items(resumed(now))  # it waits for its result
+    assert unanswered.ref == "call_00000004"

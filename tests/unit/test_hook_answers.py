@@ -28,11 +28,13 @@ def test_context_comes_in_the_form_the_client_takes(client):
     """Nested under the name of the event and with no other key, at the top, or as it is."""
     for event in find_agent(client).answerable:
         printed = render_answer(client, event, "text")
-        if client in ("claude-code", "codex", "gemini-cli", "qwen-code"):
+        if client in ("claude-code", "codex", "gemini-cli", "qwen-code", "droid"):
             output = {"hookEventName": event, "additionalContext": "text"}
             assert json.loads(printed) == {"hookSpecificOutput": output}
         elif client == "copilot-cli":
             assert json.loads(printed) == {"additionalContext": "text"}
+        elif client == "cursor":
+            assert json.loads(printed) == {"additional_context": "text"}
         else:
             assert printed == b"text"
 

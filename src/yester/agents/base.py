@@ -149,7 +149,7 @@ def load_reader(agent: str) -> Reader:
 def list_folders(agent: Agent, config: Config) -> list[Path]:
     """Where an agent keeps its files."""
     named = agent.folders
-    texts = (named,) if named.startswith("~") else config.texts(named)
+    texts = config.texts(named) if isinstance(named, str) else named
     return [Path(text).expanduser() for text in texts]
 
 

@@ -63,7 +63,8 @@ class Rollout(Transcript):
 
     @staticmethod
     def name_session(path: Path) -> str:
-        return path.stem[-_UUID_CHARS:] if path.stem.startswith("rollout-") else path.stem
+        stem = path.name.partition(".jsonl")[0]
+        return stem[-_UUID_CHARS:] if stem.startswith("rollout-") else stem
 
     def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
         kind, payload = record.get("type"), record.get("payload")

@@ -43,11 +43,18 @@ class EventLog(Transcript):
         typed = "." in text_at(record, "type") and isinstance(record.get("data"), dict)
         return typed and "parentId" in record
 
+    @classmethod
+    def is_own_file(cls, path: Path) -> bool:
+        return _is_history(path) or super().is_own_file(path)
+
     @staticmethod
     def name_session(path: Path) -> str:
         return path.parent.name if path.name == "events.jsonl" else path.stem
 
     def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
+        if _is_history(self.reading.path):
+            yield from self._read_history(record)
+            return
         kind, data = record["type"], record["data"]
         if kind in ("session.start", "session.resume"):
             self._begin_session(data)
@@ -68,6 +75,14 @@ class EventLog(Transcript):
             self.reading.skip(kind)
         else:
             yield from handler(record, data)
+
+    def _read_history(self, record: Record) -> Iterator[Item]:
+        """The one document of early versions, which tells neither folder nor times."""
+        self.state.session = text_at(record, "sessionId") or self.state.session
+        self.place_session("")
+        self.place_record(record.get("startTime"))
+        for number, message in enumerate(dicts_at(record, "chatMessages")):
+            yield from self.read_message(f"{self.state.session}:{number}", message)
 
     def _begin_session(self, data: Record) -> None:
         context = dict_at(data, "context")
@@ -133,6 +148,10 @@ class EventLog(Transcript):
         edited = filter(None, (text_at(edit, "path") for edit in dicts_at(data, "fileEdits")))
         result = Result(text, data.get("success") is False, status, self.file_paths(edited))
         yield from self.add_result(data.get("toolCallId"), result)
+
+
+def _is_history(path: Path) -> bool:
+    return path.suffix == ".json" and path.absolute().parent.name == "history-session-state"
 
 
 def _read_workspace(path: Path) -> str:

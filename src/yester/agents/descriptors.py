@@ -40,7 +40,7 @@ class Agent:
 
     name: str = ""
     label: str = ""
-    folders: str = ""
+    folders: str | tuple[str, ...] = ()
     transcripts: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
     session_variable: str = ""
@@ -58,7 +58,7 @@ class Agent:
     resume: tuple[str, ...] = ()
     begin: tuple[str, ...] = ()
     bell: bool = False
-    session_file: str = ""
+    session_files: tuple[str, ...] = ()
     owes_start: bool = False
     cannot: tuple[str, ...] = ()
     events: Mapping[str, str] = field(default_factory=dict)

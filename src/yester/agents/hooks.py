@@ -18,7 +18,7 @@ from msgspec import Struct
 from yester.agents.base import Options, Reading, list_folders
 from yester.agents.claude_code import ClaudeCode, ClaudeCodeState
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE, CLAUDE_EVENTS, find_agent
-from yester.agents.values import nested_text, text_at, to_text
+from yester.agents.values import list_at, nested_text, text_at, to_text
 from yester.config import Config
 from yester.model import Item, Session, replace
 from yester.project import Projects, files_root
@@ -102,11 +102,12 @@ def _matches_path(pattern: str, path: str) -> bool:
 def session_transcripts(event: HookEvent, config: Config) -> tuple[Path, ...]:
     """Where an event's session is written to: named by the event, or found by its name."""
     agent = find_agent(event.agent)
-    if event.transcripts or not agent.session_file or not _SESSION_NAME.fullmatch(event.session):
+    if event.transcripts or not _SESSION_NAME.fullmatch(event.session):
         return event.transcripts
-    pattern = agent.session_file.format(session=event.session)
+    patterns = [name.format(session=event.session) for name in agent.session_files]
     folders = list_folders(agent, config)
-    return tuple(path for folder in folders for path in sorted(folder.glob(pattern)))
+    found = (sorted(folder.glob(name)) for folder in folders for name in patterns)
+    return tuple(path for paths in found for path in paths)
 
 
 def _find_cwd(hints: Mapping[str, str], payload: Mapping[str, Any], cwd: str) -> str:
@@ -115,7 +116,8 @@ def _find_cwd(hints: Mapping[str, str], payload: Mapping[str, Any], cwd: str) ->
     began, session = hints.get("CLAUDE_PROJECT_DIR", ""), text_at(payload, "session_id")
     if began and session and hints.get(CLAUDE_CODE.session_variable) == session:
         return began
-    return text_at(payload, "cwd") or cwd or began
+    roots = (root for root in list_at(payload, "workspace_roots") if isinstance(root, str))
+    return text_at(payload, "cwd") or next(roots, "") or cwd or began
 
 
 def read_payload(
@@ -137,7 +139,8 @@ def read_payload(
     output = _read_output(what, payload)
     used = (given, payload.get("tool_response", payload.get("error")))
     return HookEvent(
-        name=name, what=what, agent=agent, session=text_at(payload, "session_id"),
+        name=name, what=what, agent=agent,
+        session=text_at(payload, "session_id", "conversation_id"),
         cwd=_find_cwd(hints, payload, cwd), epoch=epoch,
         turn=text_at(payload, "prompt_id", "turn_id"),
         actor=actor if text_at(payload, "agent_id") else "",

@@ -8,9 +8,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from copy import copy
-from errno import EFBIG
+from errno import EFBIG, ENOTSUP
 from functools import cache
 from hashlib import blake2b
+from importlib import import_module
+from io import BufferedReader
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, NamedTuple, TypedDict
@@ -81,8 +83,7 @@ def read_records(
     next run. A file without line ends raises OSError.
     """
     decode = _record_decoder(fields, packed).decode
-    with open_file(path) as file:
-        file.seek(offset)
+    with _open_lines(path, offset) as file:
         for raw, length in _read_lines(file, path):
             start, offset, line = offset, offset + length, line + 1
             if length > len(raw):
@@ -106,7 +107,7 @@ def read_records(
 
 def first_records(path: Path) -> Iterator[dict[str, Any]]:
     """The first records of a file, to tell whose it is."""
-    if path.suffix != ".jsonl":
+    if ".jsonl" not in path.suffixes:
         return
     try:
         for *_, record in islice(read_records(path, 0, 0), _FIRST_RECORDS):
@@ -114,6 +115,21 @@ def first_records(path: Path) -> Iterator[dict[str, Any]]:
                 yield record
     except OSError:
         return
+
+
+def _open_lines(path: Path, offset: int) -> BinaryIO:
+    """A file, or what was compressed into it, from this byte of it on."""
+    if path.suffix != ".zst":
+        file = open_file(path)
+        file.seek(offset)
+        return file
+    try:
+        zstandard = import_module("zstandard")
+    except ImportError:
+        raise OSError(ENOTSUP, "is compressed; run: pip install zstandard", str(path)) from None
+    reader = zstandard.ZstdDecompressor().stream_reader(open_file(path), closefd=True)
+    reader.seek(offset)
+    return BufferedReader(reader)
 
 
 def _read_lines(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, int]]:

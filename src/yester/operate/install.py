@@ -111,13 +111,17 @@ def make_hooks(agent: Agent, home: Path) -> dict[str, Any]:
     hooks: dict[str, list[Any]] = {}
     for theirs, ours in agent.events.items():
         command = hook_command(agent, home, ours)
-        if setup.form == "claude":
+        if setup.form in ("claude", "events"):
             entry: dict[str, Any] = {"type": "command", "command": command}
             # Codex allows a hook at the end of a session 3 seconds, and complains about more.
             entry["timeout"] = min(setup.timeout, 3) if ours == "SessionEnd" else setup.timeout
             hooks[theirs] = [{"hooks": [entry]}]
         elif setup.form == "copilot":
             hooks[theirs] = [{"type": "command", "bash": command, "timeoutSec": setup.timeout}]
+        elif setup.form == "cursor":
+            hooks[theirs] = [{"command": command}]
+    if setup.form == "events":
+        return hooks
     return {"hooks": hooks} if setup.form == "claude" else {"version": 1, "hooks": hooks}
 
 

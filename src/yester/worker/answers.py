@@ -89,8 +89,8 @@ def render_answer(client: str, event: str, text: str, message: str = "") -> byte
     sound = text.encode("utf-8", "replace").decode()  # a lone surrogate is no reason to be silent
     if agent.answer_form == "plain":
         return sound.encode()
-    if agent.answer_form == "top":
-        return msgspec.json.encode({"additionalContext": sound})
+    if agent.answer_form != "nested":
+        return msgspec.json.encode({agent.answer_form: sound})
     output = {"hookEventName": event, "additionalContext": sound}
     return msgspec.json.encode({"hookSpecificOutput": output})
 

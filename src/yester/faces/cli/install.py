@@ -35,7 +35,7 @@ _MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "problem": ("✗", "re
 
 @command("install", plain=True)
 def install_command(
-    app: App, agent: str | None, folders: tuple[Path, ...], dry_run: bool, yes: bool
+    app: App, agent: str | None, every: bool, folders: tuple[Path, ...], dry_run: bool, yes: bool
 ) -> None:
     """Let your agents use yester: hooks, and whatever else the plugin brings.
 
@@ -46,7 +46,7 @@ def install_command(
     """
     app.records = not dry_run
     _check_home(app)
-    places = _choose_places(app, agent, folders)
+    places = _choose_places(app, agent, every, folders)
     files = install.read_files(app.home, install.packaged_folder(), sys.executable)
     copied = install.plan_copy(app.home, files)
     if copied and not install.copy_folder(app.home).exists():  # comes as a whole: one line
@@ -87,14 +87,14 @@ def _check_home(app: App) -> None:
         )
 
 
-def _choose_places(app: App, name: str | None, given: Sequence[Path]) -> list[Place]:
+def _choose_places(app: App, name: str | None, every: bool, given: Sequence[Path]) -> list[Place]:
     """Where to install. Named by the user, it may be a folder that is to be made."""
     wanted = [find_agent(name)] if name else [CLAUDE_CODE] if given else INSTALLABLE
     found = []
     for agent in wanted:
         known = install.agent_folders(app.config, given, agent)
         there = known if given else [folder for folder in known if folder.is_dir()]
-        if not there and (name or (agent.setup and shutil.which(agent.program))):
+        if not there and (name or every or shutil.which(agent.program)):
             there = known[:1]
         found += [Place(app.home, agent, folder) for folder in there]
     if not found:

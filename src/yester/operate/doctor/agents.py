@@ -47,7 +47,6 @@ from yester.operations.context import EVENTS
 
 WORKER_SECONDS = 10.0  # that a worker may take to come up on a busy machine
 _ASKED_SECONDS = 30.0
-_USUAL_EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 # Settings of an organisation, which no user can change.
 _MANAGED = Path(
@@ -315,7 +314,7 @@ def hook_commands(place: Place) -> dict[str, str]:
     the first, which is answered whatever there is to say."""
     agent = place.agent
     if agent is not CLAUDE_CODE:
-        events = tuple(agent.events.values()) or _USUAL_EVENTS
+        events = agent.events.values()
         return {event: install.hook_command(agent, place.home, event) for event in events}
     manifest = install.copy_folder(place.home) / "hooks" / "hooks.json"
     return {
@@ -345,7 +344,7 @@ def _judge_answer(agent: Agent, event: str, trial: Trial) -> tuple[str, bool]:
     """What is wrong with what a hook printed, whose form depends on client and event; and whether
     it is wrong because nothing came."""
     unexpected = f"printed {trial.out[:80]!r}"
-    if event not in EVENTS:
+    if event not in EVENTS or event not in agent.answerable:
         return (unexpected if trial.out else ""), False
     if not trial.out:
         return "got no answer", True
@@ -361,7 +360,8 @@ def _judge_answer(agent: Agent, event: str, trial: Trial) -> tuple[str, bool]:
     inner = answer.get("hookSpecificOutput") if nested else answer
     if not isinstance(inner, dict) or (nested and inner.get("hookEventName") != event):
         return unexpected, False
-    return ("" if inner.get("additionalContext") else "got an empty answer"), False
+    key = "additionalContext" if nested else agent.answer_form
+    return ("" if inner.get(key) else "got an empty answer"), False
 
 
 def look_at_servers(case: Examination) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from yester import __version__
-from yester.agents.base import Options, find_transcripts
+from yester.agents.base import Options, find_transcripts, list_folders
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE
 from yester.capture.homes import find_python, is_usual, record_home, usual_home
 from yester.capture.question import ask_health, ask_worker
@@ -134,7 +134,7 @@ def look_at_transcripts(case: Examination) -> Iterator[Finding]:
         name = "transcripts.present" if number else "transcripts.none"
         yield make_finding(name, agent=agent.label, number=number)
     other = case.environ.get("CLAUDE_CONFIG_DIR")
-    known = [Path(folder).expanduser() for folder in case.config.texts(CLAUDE_CODE.folders)]
+    known = list_folders(CLAUDE_CODE, case.config)
     if other and Path(other) not in known:
         setting, file = CLAUDE_CODE.folders, case.home / "config.toml"
         yield make_finding("transcripts.elsewhere", folder=other, setting=setting, file=file)
