@@ -1,4 +1,4 @@
-"""Turns named by the reader model: by the command at once, by the worker when it has read them."""
+"""Turns named by the reader model, by the command and by the worker."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from yester.ingest.prepare import prepare_item
 from yester.model import Injection, Queue, Turn, replace
 from yester.store import open_store
 from yester.text.models import PACKAGED
-from yester.text.reader import NO_TITLE, open_reader
+from yester.text.reader import open_reader
 from yester.worker.jobs import Distilling
 from yester.worker.process import Log
-from yester.worker.threads import ReadTitles
 from yester.worker.watchdog import Marks
 
 pytest.importorskip("onnxruntime")
@@ -139,12 +138,10 @@ class BrokenReader:
         raise ValueError("a text that breaks it")
 
 
-def waiting_session(store):
-    (waiting,) = store.queued_sessions(Queue("any", key=SESSION))
-    return waiting
-
-
-def test_in_the_worker_a_turn_is_named_once_it_was_read(store, home, reader):
+@pytest.mark.parametrize("broken", [False, True])
+def test_in_the_worker_a_turn_is_named_at_once_and_one_that_cannot_be_read_by_rules(
+    store, home, broken
+):
     title = "Up to three retries with exponential backoff in PaymentClient.send"
     story = worked(
         Story(), closing=f"Tests pass.\n\nLook at it.\n\n- {title}\n\nShould I commit it?"
@@ -153,61 +150,17 @@ def test_in_the_worker_a_turn_is_named_once_it_was_read(store, home, reader):
     with store.transaction("items"):
         session = store.session(SESSION, "claude-code").id
         store.append([Turn("t", session, started=1, ended=2, state="done")])
-    found, marks = ReadTitles(), Marks(home / "working", "0", 0.0)
-    distilling = Distilling(
-        store, Log(home / "logs"), marks, [].append, lambda: story.clock / 1000, found
-    )
-    config = load_config(home, {})
-
-    def distil_waiting():
-        while distilling.step(config):
-            pass
-        return titles(store)
-
-    first = distil_waiting()
-    assert len(first) == 1
-    assert first != [title]
-    assert found.has_unread()
-    assert found.read_next(store, reader)
-    assert not found.has_unread()
-    assert distil_waiting() == [title]
-    assert not found.has_unread()
+    marks = Marks(home / "working", "0", 0.0)
+    log = Log(home / "logs")
+    reader = BrokenReader() if broken else None
+    distilling = Distilling(store, log, marks, [].append, lambda: story.clock / 1000, reader)
+    while distilling.step(load_config(home, {})):
+        pass
+    found = titles(store)
+    assert len(found) == 1
+    assert (found == [title]) is not broken
+    assert broken is (log._path.exists() and "reading a title" in log._path.read_text())
     marks.close()
-
-
-def test_what_cannot_be_read_is_asked_for_once_and_queues_nothing(store):
-    worked(Story()).store(store)
-    distil_all(store, None)
-    waiting = waiting_session(store)
-    found = ReadTitles()
-    assert found.find_title("go on", "Done.") == NO_TITLE
-    found.hand_over(waiting)
-    assert not found.read_next(store, BrokenReader())
-    assert found.find_title("go on", "Done.") == NO_TITLE
-    found.hand_over(waiting)
-    assert not found.has_unread()
-    assert store.totals("undistilled")[0][0] == 0
-
-
-def test_what_was_not_read_when_the_worker_ends_waits_for_the_next_one(store):
-    worked(Story()).store(store)
-    distil_all(store, None)
-    found = ReadTitles()
-    found.find_title("go on", "Done.")
-    found.hand_over(waiting_session(store))
-    found.put_off(store)
-    assert store.totals("undistilled")[0][0] == 1
-
-
-def test_where_there_is_no_reader_nothing_is_asked_for(store):
-    worked(Story()).store(store)
-    found = ReadTitles()
-    found.find_title("go on", "Done.")
-    found.hand_over(waiting_session(store))
-    found.give_up()
-    found.find_title("and on", "Done.")
-    found.hand_over(waiting_session(store))
-    assert not found.has_unread()
 
 
 def test_the_worker_and_the_command_name_a_turn_alike(

@@ -21,7 +21,7 @@ from yester.worker.watchdog import TWICE, Marks, Piece
 
 if TYPE_CHECKING:
     from yester.llm.budget import Asker
-    from yester.worker.threads import ReadTitles
+    from yester.text.reader import Title, TitleFinder
 
 _ARCHIVE_PAUSE = 600.0  # seconds, for a session that could not be archived
 _MOST_ITEMS = 1_000  # new ones of a session, in one go: memory is bounded
@@ -42,7 +42,8 @@ def current_ms() -> int:
 
 
 class Distilling:
-    """Sessions whose turn has ended; `done` is given each one that was distilled."""
+    """Sessions whose turn has ended; `done` is given each one that was distilled. Turns are named by
+    the package's reader, or another."""
 
     def __init__(
         self,
@@ -51,14 +52,15 @@ class Distilling:
         marks: Marks,
         done: Callable[[int], None],
         now: Callable[[], float] = time.time,
-        titles: ReadTitles | None = None,
+        reader: TitleFinder | None = None,
     ) -> None:
         self._store, self._log, self._marks = store, log, marks
-        self._done, self._now, self._titles = done, now, titles
+        self._done, self._now = done, now
         self._piece = Piece("session", "")
         self._steps: Iterator[None] | None = None
         self._session = 0
         self._failed: set[int] = set()  # sessions that cannot be distilled; the others still can
+        self._reader, self._opens_reader = reader, reader is None
 
     def step(self, config: Config) -> bool:
         steps, self._steps = self._steps, None  # where the store fails it is begun again
@@ -94,36 +96,44 @@ class Distilling:
         return None
 
     def _distil_session(self, waiting: Waiting, config: Config) -> Iterator[None]:
-        titles = self._titles if config.text("embedder") != "none" else None
-        modules = (*_DISTIL_MODULES, *(_READER_MODULES if titles is not None else ()))
-        for name in modules:  # their tables are a tenth of a second's work together
-            import_module(f"yester.{name}")
+        reads = config.text("embedder") != "none"
+        for name in (*_DISTIL_MODULES, *(_READER_MODULES if reads else ())):
+            import_module(f"yester.{name}")  # a tenth of a second's work together
             yield
         from yester.cards.sessions import DistilReport, distil_session
         from yester.cards.turns import DistilRules
 
-        rules = replace(DistilRules.of(config, titles), most=_MOST_ITEMS)
+        if reads and self._opens_reader:
+            from yester.text.reader import open_reader
+
+            self._reader, self._opens_reader = open_reader(config.values, config.home), False
+            yield
+        reader = self if reads and self._reader is not None else None
+        rules = replace(DistilRules.of(config, reader), most=_MOST_ITEMS)
         now = int(self._now() * 1000)
         yield from distil_session(self._store, waiting, rules, DistilReport(), now)
-        if titles is not None:
-            titles.hand_over(waiting)
         self._done(waiting.session.id)
+
+    def find_title(
+        self, request: str, closing: str, mend: Callable[[str], str] | None = None, /
+    ) -> Title:
+        """The reader's; one text's fault must not stop the others."""
+        from yester.text.reader import NO_TITLE
+
+        with self._log.survive("reading a title", raises=()):
+            return self._reader.find_title(request, closing, mend) if self._reader else NO_TITLE
+        return NO_TITLE
 
 
 class Archiving:
-    """Sessions that are over, one in a step, where the settings want it. Where a language model is
-    set, the thread that asks it does this (`in_thread`)."""
+    """Sessions that are over, one in a step, where the settings want it."""
 
-    def __init__(
-        self, store: Store, log: Log, asker: Asker | None = None, in_thread: bool = False
-    ) -> None:
+    def __init__(self, store: Store, log: Log, asker: Asker | None = None) -> None:
         self._store, self._log, self._asker = store, log, asker
-        self._in_thread = in_thread
         self._again: dict[int, float] = {}  # session that could not be archived → not before then
 
     def step(self, config: Config) -> bool:
-        has_model = config["llm.provider"] != "none"
-        if not config.flag("archive.on") or has_model is not self._in_thread:
+        if not config.flag("archive.on"):
             return False
         from yester.llm.archive import archive_session, find_unarchived
 

@@ -31,7 +31,7 @@ from yester.operate.backups import open_safely
 from yester.operations.actions import switched_off
 from yester.worker.answers import Answers, Delivery
 from yester.worker.intake import Intake
-from yester.worker.jobs import Archiving, Distilling, Step, current_ms
+from yester.worker.jobs import Distilling, Step, current_ms
 from yester.worker.process import Log, installed_version, version_numbers
 from yester.worker.socket import Bell, Door, Reply
 from yester.worker.threads import Background
@@ -95,15 +95,10 @@ class Worker:
             self._spool, self._events, self._log, self._watchdog, self._marks, self._answers,
             self._items_stored, clock,
         )  # fmt: skip
-        titles = self._background.titles
-        distilling = Distilling(
-            self._store, self._log, self._marks, self._follow_distilled, titles=titles
-        )
-        archiving = Archiving(self._store, self._log)
+        distilling = Distilling(self._store, self._log, self._marks, self._follow_distilled)
         # What nobody waits for, in this order.
         self._jobs: tuple[Step, ...] = (
-            self._join_next, distilling.step, self._arm_hooks, archiving.step,
-            self._index_old_lines,
+            self._join_next, distilling.step, self._arm_hooks, self._index_old_lines,
         )  # fmt: skip
         self._use_settings()
         self._idle = self._config.number("worker_idle_minutes") * 60.0 if idle is None else idle
