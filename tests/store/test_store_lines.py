@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import apsw
 import pytest
 
 from tests.store.test_store import BACKENDS, put
 from tests.unit.test_edits import NEW, OLD, used
 from yester.model import Filters, Probe, replace
-from yester.store import maintenance_of, open_store
+from yester.store import open_store
 
 pytestmark = pytest.mark.requirement("REC-23")
 
@@ -60,19 +59,3 @@ def test_another_store_has_other_numbers_for_the_same_line(tmp_path):
         numbers.update(fresh.probe(lines).lines)
         fresh.close()
     assert len(numbers) == 2
-
-
-def test_what_was_stored_before_there_were_lines_is_caught_up_slice_by_slice(store, tmp_path):
-    put(store, *(replace(EDIT, ref=f"e{number}") for number in range(5)))
-    every = found(store)
-    db = apsw.Connection(str(tmp_path / "store" / "yester.db"))
-    db.execute("DELETE FROM line_edit")
-    db.execute("INSERT INTO meta VALUES ('lines_below', 6)")
-    db.close()
-    left = []
-    while not left or left[-1]:
-        with store.transaction("index"):  # each stands by itself: it may be stopped after any
-            left.append(maintenance_of(store).catch_up(2))
-        assert len(found(store)) == min(2 * len(left), 5)
-    assert left == [4, 2, 0]
-    assert found(store) == every

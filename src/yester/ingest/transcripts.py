@@ -42,7 +42,6 @@ from yester.store.contract import Store
 _LOCK_SECONDS = 0.18
 _SMALLEST, _LARGEST = 200, 4_000
 _LARGEST_TEXT = 8_000_000  # characters waiting in one batch, whatever their number
-_OLD_ITEMS = 1_000  # looked through for lines in one transaction
 _FINGERPRINT = 1024
 _SQLITE = b"SQLite format 3\0"
 _NO_HEAD = "0:"  # the fingerprint of no file: it is read from its beginning
@@ -295,9 +294,3 @@ def rebuild_if_stale(store: Store) -> int:
         return 0
     with store.transaction("index"):
         return care.reindex()
-
-
-def index_old_lines(store: Store) -> int:
-    """A slice of what an older version has stored without its lines; how many items are left."""
-    with store.transaction("index"):
-        return maintenance_of(store).catch_up(_OLD_ITEMS)

@@ -128,9 +128,10 @@ class _History:
             claims = [one for one in claims if one not in self.gone] or claims
             turns = {self.edits[claim.edit].turn for claim in claims}
             doubtful = len(turns) > 1 or len(places) > len(claims)
-            only = len(places) == 1  # else the best of one may be another's
             pairs = [
-                pair for at in places for pair in self._compare_claims(claims, hashes, at, only)
+                (*self._compare_around(claim, hashes, at), claim, at)
+                for at in places
+                for claim in self._likely_claims(claims, hashes, at)
             ]
             taken: set[_Claim] = set()
             for fits, same, claim, at in sorted(pairs, reverse=True):
@@ -148,29 +149,12 @@ class _History:
     def _likely_claims(
         self, claims: Sequence[_Claim], hashes: Sequence[int], at: int
     ) -> Sequence[_Claim]:
+        """Of many, those that have a line beside them which stands there."""
         if len(claims) <= _MANY:
             return claims
-        above = hashes[at - 1] if at else 0
-        below = hashes[at + 1] if at + 1 < len(hashes) else 0
-        likely = []
-        for claim in claims:
-            own, next_ = self.edits[claim.edit].lines, claim.at + 1
-            if (claim.at and own[claim.at - 1] == above) or (
-                next_ < len(own) and own[next_] == below
-            ):
-                likely.append(claim)
+        here = _beside(hashes, at)
+        likely = [one for one in claims if here & _beside(self.edits[one.edit].lines, one.at)]
         return likely or claims[-_MANY:]
-
-    def _compare_claims(
-        self, claims: Sequence[_Claim], hashes: Sequence[int], at: int, only: bool
-    ) -> Iterator[tuple[int, int, _Claim, int]]:
-        """How well each fits there, the latest first; for the `only` place, up to one that fits as
-        well as can be."""
-        for claim in reversed(self._likely_claims(claims, hashes, at)):
-            fits, same = self._compare_around(claim, hashes, at)
-            yield fits, same, claim, at
-            if only and fits == 2 * _AROUND:
-                return
 
     def _compare_around(self, claim: _Claim, hashes: Sequence[int], at: int) -> tuple[int, int]:
         """How well the lines around fit those of the edit, and how many are the same. Where the
@@ -237,6 +221,10 @@ class _History:
 
     def _turns_of(self, edits: Iterable[int]) -> set[TurnKey]:
         return {self.edits[number].turn for number in edits}
+
+
+def _beside(lines: Sequence[int], at: int) -> set[int]:
+    return {*lines[max(at - 1, 0) : at], *lines[at + 1 : at + 2]}
 
 
 def _with_neighbours(lines: Sequence[_Line]) -> Iterator[tuple[_Line, _Line]]:

@@ -312,9 +312,5 @@ class Maintenance(Protocol):
         """Build the whole index anew from the rows, which stay untouched; the number of items.
         Needs a transaction."""
 
-    def catch_up(self, limit: int) -> int:
-        """Look through so many more items, the newest first, which an older yester has stored
-        without the lines of their edits; how many are left. Needs a transaction."""
-
     def backup(self, path: Path) -> None:
         """A consistent copy at `path`, made while others read and write."""

@@ -15,9 +15,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -42,6 +42,7 @@ from yester.model import (
     Injection,
     Item,
     OwedStart,
+    Project,
     replace,
 )
 from yester.operations import actions
@@ -73,39 +74,40 @@ _LATE_START = 600  # tokens; beside it there is room for what fits the prompt
 # where a person waits who has asked.
 _AT_START, _AT_PROMPT, _ASKED = 0.05, 0.03, 0.1
 _LOOKING = 0.15  # the same for a look at a folder, in the background
-_FOLDERS = 32  # whose looks are remembered
 _BACK = 90 * DAY  # of history read ahead
 
 
-def render_answer(client: str, event: str, text: str, message: str = "") -> bytes:
+def render_answer(
+    client: str, event: str, text: str, message: str = "", decision: Mapping[str, str] | None = None
+) -> bytes:
     """The bytes to print, b"" for nothing to say or for an event that takes no context. The message
-    is for the user: the client shows it, and no model reads it."""
+    is for the user: the client shows it, and no model reads it. What the user has decided about a
+    tool goes to the client that is known to take it; elsewhere the rule is told."""
     agent = find_agent(client)
+    answer: dict[str, Any] = {}
+    if text and event in agent.answerable:
+        sound = text.encode("utf-8", "replace").decode()  # a lone surrogate: no reason for silence
+        if agent.answer_form == "plain":
+            return sound.encode()
+        answer = {agent.answer_form: sound}
+        if agent.answer_form == "nested":
+            output = {"hookEventName": event, "additionalContext": sound}
+            if decision and client == CLAUDE_CODE.name:
+                output |= decision
+            answer = {"hookSpecificOutput": output}
     if message:
-        answer = msgspec.json.decode(render_answer(client, event, text) or b"{}")
-        return msgspec.json.encode({**answer, "systemMessage": message})
-    if not text or event not in agent.answerable:
-        return b""
-    sound = text.encode("utf-8", "replace").decode()  # a lone surrogate is no reason to be silent
-    if agent.answer_form == "plain":
-        return sound.encode()
-    if agent.answer_form != "nested":
-        return msgspec.json.encode({agent.answer_form: sound})
-    output = {"hookEventName": event, "additionalContext": sound}
-    return msgspec.json.encode({"hookSpecificOutput": output})
+        answer["systemMessage"] = message
+    return msgspec.json.encode(answer) if answer else b""
 
 
-def add_decision(client: str, body: bytes, context: Context) -> bytes:
-    """The answer with the user's own word about a tool: the client asks, or does not use it. Only
-    where the client is known to take it; elsewhere the rule is told."""
-    if client != CLAUDE_CODE.name or not body:
-        return body
-    answer = msgspec.json.decode(body)
-    answer["hookSpecificOutput"] |= {
+def describe_decision(context: Context) -> dict[str, str]:
+    """The user's own word about a tool: the client asks, or does not use it."""
+    if not context.decision:
+        return {}
+    return {
         "permissionDecision": "deny" if context.decision == "block" else context.decision,
         "permissionDecisionReason": f"yester: {context.why}",
     }
-    return msgspec.json.encode(answer)
 
 
 def describe_given(block: Context, fitting: Context) -> str:
@@ -163,18 +165,13 @@ class Answers:
         """An edited file that something shown in this session is about, a command that it is: it
         was acted on."""
         rows = []
-        shown: dict[tuple[str, str], list[tuple[int, Item]]] = {}
+        find_shown = cache(self._shown_items)
         for one in events:
             edited = {name for item in one.items for name in item.files_modified}
             typed = {typed_command(item) for item in one.items if not one.failed} - {""}
-            if not (edited or typed):
-                continue
-            key = one.session, one.agent
-            if key not in shown:
-                shown[key] = self._shown_items(*key)
             rows += [
                 Feedback(item.id, "acted", one.epoch, session)
-                for session, item in shown[key]
+                for session, item in (find_shown(one.session, one.agent) if edited or typed else ())
                 if edited & set(item.files_modified) or typed_command(item) in typed
             ]
         if rows:
@@ -228,9 +225,8 @@ class Answers:
         if event.what not in _ACTIONS:
             self._background.embedding.load_soon()
         start = self._start_to_give(event)
-        block = fitting = _NOTHING
-        if start is not None:
-            block = self._start_block(event, start)
+        block = self._start_block(event, start) if start is not None else _NOTHING
+        fitting = _NOTHING
         if event.what in _ACTIONS:
             fitting = self._action_context(event)
         elif event.what != "start":
@@ -243,9 +239,8 @@ class Answers:
         given = describe_given(block, fitting) if shows else ""
         message = "\n".join(filter(None, (*(text for _, text in news), given)))
         whole = join_contexts(block, fitting)
-        body = render_answer(event.agent, event.name, whole.text, message)
-        if whole.decision:
-            body = add_decision(event.agent, body, whole)
+        decision = describe_decision(whole)
+        body = render_answer(event.agent, event.name, whole.text, message, decision)
         lines = [(_START, one) for one in block.shown] + [
             (event.name, one) for one in fitting.shown
         ]
@@ -372,42 +367,42 @@ class Answers:
 
     def _event_context(self, event: HookEvent, block: Context) -> Context:
         """What is given for an event; `block`: what the same answer brings besides."""
-        request = self._make_request(event)
-        session = self._events.session_of(event)
-        shown = []
-        if session.id and event.what in ("prompt", "read"):
-            shown = self._store.entries(Injection, {"session": session.id})
+        shown = self._shown_lines(event) if event.what in ("prompt", "read") else []
+        beside = count_units(block.text) + 1 if block.text else 0
         request = replace(
-            request,
+            self._make_request(event),
             known={one.item for one in shown} | {one.item for one in block.shown},
             spent=sum(one.tokens for one in shown if one.event != ON_REQUEST),
             known_files={one.reason.removeprefix("file ") for one in shown},
+            units=MOST_UNITS - beside,
         )
-        if block.text:
-            request = replace(request, units=MOST_UNITS - count_units(block.text) - 1)
         return build_context(self._memory, request)
 
     def _action_context(self, event: HookEvent) -> Context:
         """What is known about a use of a tool. Of lines that have arrived some may not be in the
         ledger yet: uses of tools follow each other closely."""
-        session = self._events.session_of(event)
-        shown = self._store.entries(Injection, {"session": session.id}) if session.id else []
         own = [one for one in self._arrived if one.event.session == event.session]
-        facts = {one.reason for one in shown} | {
-            line.reason for one in own for _, line in one.lines
-        }
-        project = self._events.projects.by_key(session.project)
+        facts = {line.reason for one in own for _, line in one.lines}
+        facts |= {one.reason for one in self._shown_lines(event)}
         action = Action(event.tool, event.given, event.output, event.failed)
         request = ActionRequest(
-            action, project, event.cwd, event.session, event.epoch, facts, event.hints
-        )
+            action, self._project_of(event), event.cwd, event.session, event.epoch, facts,
+            event.hints,
+        )  # fmt: skip
         return build_action_context(self._memory, request)
 
+    def _shown_lines(self, event: HookEvent) -> list[Injection]:
+        session = self._events.session_of(event)
+        return self._store.entries(Injection, {"session": session.id}) if session.id else []
+
+    def _project_of(self, event: HookEvent) -> Project:
+        return self._events.projects.by_key(self._events.session_of(event).project)
+
     def _make_request(self, event: HookEvent) -> ContextRequest:
-        project = self._events.projects.by_key(self._events.session_of(event).project)
         return ContextRequest(
-            _EVENT_NAMES[event.what], event.cwd, event.prompt, event.file, project=project,
-            session=event.session, source=event.source, variables=event.hints,
+            _EVENT_NAMES[event.what], event.cwd, event.prompt, event.file,
+            project=self._project_of(event), session=event.session, source=event.source,
+            variables=event.hints,
         )  # fmt: skip
 
 
@@ -420,8 +415,8 @@ class WorkerMemory(Memory):
         super().__init__(home, {}, who="worker", ask_worker=None)
         self._events, self._background, self._log = events, background, log
         self.patience = _AT_PROMPT
-        self._signals: dict[str, git.Signals] = {}  # of the folder looked at last at the end
-        self._looks: dict[str, Future[None]] = {}  # those that are not over
+        self._signals: dict[str, git.Signals] = {}  # of folders, as they were last
+        self._looks: dict[str, Future[None]] = {}
         self._thread = ThreadPoolExecutor(1, "git")
         self._facts = GitFacts()
 
@@ -454,10 +449,10 @@ class WorkerMemory(Memory):
 
     def look_again(self, folder: str) -> Future[None]:
         """For the next time. Not while an answer is made: git and Python would slow it down."""
-        self._looks = {key: look for key, look in self._looks.items() if not look.done()}
-        if folder not in self._looks:
-            self._looks[folder] = self._thread.submit(self._look, folder)
-        return self._looks[folder]
+        look = self._looks.get(folder)
+        if look is None or look.done():
+            look = self._looks[folder] = self._thread.submit(self._look, folder)
+        return look
 
     def stop_looking(self) -> None:
         self._thread.shutdown(cancel_futures=True)
@@ -466,9 +461,7 @@ class WorkerMemory(Memory):
         found = git.Signals()
         with self._log.survive("asking git"):
             found = git.collect_signals(folder, time.monotonic() + _LOOKING)
-        known = [(key, value) for key, value in self._signals.items() if key != folder]
-        # At once: the worker's thread reads it.
-        self._signals = {**dict(known[1 - _FOLDERS :]), folder: found}
+        self._signals[folder] = found
         if found.head and found.recent:
             # The history, before a hook needs it to judge what it found.
             since = int(time.time() * 1000) - _BACK

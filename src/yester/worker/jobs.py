@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -41,9 +42,26 @@ def current_ms() -> int:
     return int(time.time() * 1000)
 
 
+@dataclass(slots=True)
+class Chore:
+    """Slices of work until there is none; again when it `waits`. After a fault it does not."""
+
+    name: str
+    work: Step
+    log: Log
+    waits: bool = True
+
+    def step(self, config: Config) -> bool:
+        waited, self.waits = self.waits, False
+        if waited:
+            with self.log.survive(self.name):
+                self.waits = self.work(config)
+        return waited
+
+
 class Distilling:
-    """Sessions whose turn has ended; `done` is given each one that was distilled. Turns are named by
-    the package's reader, or another."""
+    """Sessions whose turn has ended; `done` is given each one that was distilled. Their turns are
+    named by the package's reader, or another."""
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ done by threads (`threads`).
 from __future__ import annotations
 
 import os
+import resource
 import selectors
 import time
 from collections.abc import Callable, Iterator
@@ -26,12 +27,12 @@ from yester.errors import ConfigError, StoreBusy, StoreError, StoreNewer, StoreR
 from yester.files import update_file
 from yester.ingest.events import Events
 from yester.ingest.projects import describe_joins, join_next
-from yester.ingest.transcripts import index_old_lines, rebuild_if_stale
+from yester.ingest.transcripts import rebuild_if_stale
 from yester.operate.backups import open_safely
 from yester.operations.actions import switched_off
 from yester.worker.answers import Answers, Delivery
 from yester.worker.intake import Intake
-from yester.worker.jobs import Distilling, Step, current_ms
+from yester.worker.jobs import Chore, Distilling, Step, current_ms
 from yester.worker.process import Log, installed_version, version_numbers
 from yester.worker.socket import Bell, Door, Reply
 from yester.worker.threads import Background
@@ -53,24 +54,17 @@ class Worker:
         clock: Callable[[], float] = time.monotonic,
         hung: float = HUNG,
     ) -> None:
-        self.home = home
+        self.home, self._clock, self._hung = home, clock, hung
         self.leaving = ""  # why it ends: stopped, idle, new version, lost
         self.resting = 0.0  # until then: the store could not be written to
-        self._hung = hung
         self._log = Log(home / "logs")
-        self._stamp = self._settings_stamp()
-        # Scrubbed: the environment can only have switched vectors off.
-        self._config = load_config(home, os.environ)
-        self._log_warnings()
-        self._started = time.time()
-        self._clock = clock
-        self._ticked = clock()
+        self._config = self._load_settings()
+        self._idle = self._config.number("worker_idle_minutes") * 60.0 if idle is None else idle
+        self._started, self._ticked = time.time(), clock()
         self._installed = installed_version()
         self._running = False  # not where it only drains
         self._jobs_wait = True
-        self._armed_at = ""  # how far the store had come when run/armed was written; "": do it
-        self._joined = False  # are all projects that are to be joined?
-        self._old_lines = 1  # items to be looked through for lines, as far as known
+        self._armed_at = ""  # how far the store had come when run/armed was written
         self._spool = open_spool(home, os.environ)
         self._spool.make_folders()
         self._background = Background(self._config, self._log, self._notes_stored)
@@ -96,12 +90,14 @@ class Worker:
             self._items_stored, clock,
         )  # fmt: skip
         distilling = Distilling(self._store, self._log, self._marks, self._follow_distilled)
+        self._arming = Chore("arming hooks", self._arm_hooks, self._log)
         # What nobody waits for, in this order.
         self._jobs: tuple[Step, ...] = (
-            self._join_next, distilling.step, self._arm_hooks, self._index_old_lines,
-        )  # fmt: skip
+            Chore("joining work trees", self._join_next, self._log).step,
+            distilling.step,
+            self._arming.step,
+        )
         self._use_settings()
-        self._idle = self._config.number("worker_idle_minutes") * 60.0 if idle is None else idle
 
     # --- the loop ----------------------------------------------------------------------------
 
@@ -175,43 +171,25 @@ class Worker:
 
     def _join_next(self, _: Config) -> bool:
         """A project of an older version that is a work tree which is gone."""
-        if self._joined:
-            return False
-        found = None
-        with self._log.survive("joining work trees"), self._watchdog.asleep():
-            # Over all items of a project, in one transaction.
+        with self._watchdog.asleep():  # over all items of a project, in one transaction
             found = join_next(self._store, self._events.projects, current_ms())
-        self._joined = found is None  # after a fault, too: until the next start
         if found is not None:
             self._log.say(f"joined: {describe_joins(self._store, [found])}, {found.items} items")
-        return not self._joined
-
-    def _index_old_lines(self, _: Config) -> bool:
-        """What a version without lines has stored."""
-        left = 0
-        with self._log.survive("indexing lines"):
-            left = index_old_lines(self._store) if self._old_lines else 0
-        self._old_lines = left  # after a fault, too: until the next start
-        return left > 0
-
-    def _follow_distilled(self, session: int) -> None:
-        self._armed_at = ""
-        self._background.follow_distilled(session)
+        return found is not None
 
     def _arm_hooks(self, config: Config) -> bool:
         """run/armed: the words at which hooks of tools ask (`context.actions`)."""
-        if self._armed_at:
-            return False
-        with self._log.survive("arming hooks"):
-            self._armed_at = self._store.feed()[1]
-            lines = list_armed(self._store, switched_off(config))
-            path = self.home / "run" / "armed"
-            if lines:
-                update_file(path, "".join(f"{line}\n" for line in lines))
-            else:
-                path.unlink(missing_ok=True)
-        self._armed_at = self._armed_at or "failed"  # until something is distilled
-        return True
+        self._armed_at = self._store.feed()[1]
+        path = self.home / "run" / "armed"
+        if lines := list_armed(self._store, switched_off(config)):
+            update_file(path, "".join(f"{line}\n" for line in lines))
+        else:
+            path.unlink(missing_ok=True)
+        return False
+
+    def _follow_distilled(self, session: int) -> None:
+        self._arming.waits = True
+        self._background.follow_distilled(session)
 
     @contextmanager
     def _rests_after_errors(self, what: str) -> Iterator[None]:
@@ -246,8 +224,7 @@ class Worker:
         if now - self._ticked < TICK:
             return
         self._ticked, self._jobs_wait = now, True
-        if self._armed_at != self._store.feed()[1]:
-            self._armed_at = ""  # a rule may have been written
+        self._arming.waits |= self._armed_at != self._store.feed()[1]  # a rule may be new
         self._intake.look_again()
         self._spool.remove_abandoned(time.time())
         if not self._door.is_still_ours():
@@ -278,35 +255,31 @@ class Worker:
 
     # --- settings ----------------------------------------------------------------------------
 
-    def _settings_stamp(self) -> tuple[int, ...]:
-        stamp = []
-        for name in ("config.toml", "off"):
-            try:
-                stamp.append((self.home / name).stat().st_mtime_ns)
-            except OSError:
-                stamp.append(0)
-        return tuple(stamp)
+    def _settings_stamp(self) -> list[int]:
+        paths = [self.home / name for name in ("config.toml", "off")]
+        return [path.stat().st_mtime_ns if path.exists() else 0 for path in paths]
 
-    def _log_warnings(self) -> None:
-        for warning in self._config.warnings:
+    def _load_settings(self) -> Config:
+        self._stamp = self._settings_stamp()
+        # Scrubbed: the environment can only have switched vectors off.
+        config = load_config(self.home, os.environ)
+        for warning in config.warnings:
             self._log.say(warning)
+        return config
 
     def _use_settings(self) -> None:
         found = load_rules(self._config)
         self._events.use_settings(self._config, found)
         write_hook_rules(self.home, found)
-        self._armed_at = ""
+        self._arming.waits = True
         if self._running:
             self._background.use_settings(self._config)
 
     def _refresh_settings(self) -> None:
-        stamp = self._settings_stamp()
-        if stamp == self._stamp:
+        if self._settings_stamp() == self._stamp:
             return
-        self._stamp = stamp
         try:
-            self._config = load_config(self.home, os.environ)
-            self._log_warnings()
+            self._config = self._load_settings()
         except ConfigError as error:  # half saved, or wrong: the ones we have still hold
             self._log.say_failure("reading config.toml", error)
         self._use_settings()
@@ -318,8 +291,7 @@ class Worker:
             case "POST /hook":
                 return self._answer_hook(given.get("id", ""))
             case "POST /recall" | "POST /recall/print":
-                body = self._answer_recall(request, given)
-                return None if body is None else Reply(body)
+                return self._answer_recall(request, given)
             case "GET /health":
                 answer: dict[str, object] = {
                     "pid": os.getpid(),
@@ -338,9 +310,8 @@ class Worker:
                 self._leave("stopped")
                 answer = {}
             case "POST /leave":
-                newer = version_numbers(given.get("version", "")) > version_numbers(
-                    yester.__version__
-                )
+                theirs = version_numbers(given.get("version", ""))
+                newer = theirs > version_numbers(yester.__version__)
                 if newer:
                     self._leave("stopped")
                 answer = {"leaving": newer}
@@ -348,14 +319,17 @@ class Worker:
                 return None
         return Reply(msgspec.json.encode(answer))
 
-    def _answer_recall(self, request: str, given: dict[str, str]) -> bytes | None:
+    def _answer_recall(self, request: str, given: dict[str, str]) -> Reply | None:
+        body = None
         with self._log.survive("recalling", raises=()):  # who asks can search alone
             self._refresh_settings()
             if request == "POST /recall/print":
                 words = given.get("words", "").split("\0")
-                return self._answers.print_recall(words, given.get("cwd", ""))
-            return self._answers.answer_recall(given.get("asked", ""), given.get("root", ""))
-        return None
+                body = self._answers.print_recall(words, given.get("cwd", ""))
+            else:
+                root = given.get("root", "")
+                body = self._answers.answer_recall(given.get("asked", ""), root)
+        return None if body is None else Reply(body)
 
     def _answer_hook(self, id_: str) -> Reply:
         self._intake.more = True  # a hook that asks does not poke: its event lies in the spool
@@ -383,12 +357,8 @@ def _mark_no_gap(path: Path) -> None:
 
 
 def _resident_bytes() -> int:
-    try:
+    """As of now; where that cannot be told (a Mac), the most it ever was."""
+    with suppress(OSError):
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        import resource
-        import sys
-
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -26,7 +26,7 @@ from yester.faces.cli.notes import summarise_notes
 from yester.faces.cli.rows import whole_lines
 from yester.faces.cli.screen import count_noun, join_counts
 from yester.ingest.projects import apply_names, describe_joins, join_all
-from yester.ingest.transcripts import Ingest, Report, index_old_lines, rebuild_if_stale
+from yester.ingest.transcripts import Ingest, Report, rebuild_if_stale
 from yester.llm.budget import open_asker
 from yester.llm.refine import LATELY, find_unrefined, refine_turns
 from yester.memories.memory_md import MEMORY, list_memory_files
@@ -86,8 +86,6 @@ def index_command(
                     advance(done)
         finally:
             ingest.flush()
-    while index_old_lines(app.store):
-        pass
     report, notes = ingest.report, ImportReport()
     if not only or CLAUDE_CODE.name in only:
         notes = _index_notes(app, paths, oldest)

@@ -9,7 +9,6 @@ from hashlib import blake2b
 from yester.model import EditedLines, Filters, LineEdit
 from yester.store.sqlite import rows
 from yester.store.sqlite.connection import Connection
-from yester.text.edits import edited_lines
 
 _BYTES = 8  # of a hash
 # Files as they are named from the project's root; one stored with its whole path ends so.
@@ -40,21 +39,6 @@ class LineRows(Connection):
 
     def _forget_lines(self, item: int) -> None:
         self._db.execute("DELETE FROM line_edit WHERE item = ?", (item,))
-
-    def catch_up(self, limit: int) -> int:
-        """Of what was stored before there were lines only the text that is kept can be read."""
-        below = int(self._get_meta("lines_below") or 0)
-        if not below:
-            return 0
-        least = max(below - limit, 0)
-        found = self._db.execute(
-            f"{rows.SELECT} WHERE i.id >= ? AND i.id < ? AND i.role = 'tool'"
-            " AND i.files_modified <> '[]'"
-            " AND NOT EXISTS (SELECT 1 FROM line_edit e WHERE e.item = i.id)", (least, below),
-        ).fetchall()  # fmt: skip
-        self._put_lines((item.id, edited_lines(item)) for item in map(rows.item_of, found))
-        self._set_meta("lines_below", str(least))
-        return least
 
     def _find_written(self, paths: Sequence[str], filters: Filters) -> list[LineEdit]:
         if not paths:
