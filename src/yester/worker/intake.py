@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from yester.agents.descriptors import AGENTS, find_agent
@@ -35,31 +35,29 @@ class _Due:
     files: list[Path]
 
 
+@dataclass(slots=True)
 class Intake:
     """`stored` is called when something was taken in."""
 
-    def __init__(
-        self,
-        spool: Spool,
-        taker: Events,
-        log: Log,
-        watchdog: Watchdog,
-        marks: Marks,
-        answers: Answers,
-        stored: Callable[[], None],
-        clock: Callable[[], float],
-    ) -> None:
-        self._spool, self._taker, self._log = spool, taker, log
-        self._watchdog, self._marks = watchdog, marks
-        self._answers, self._stored, self._clock = answers, stored, clock
-        self.more = True  # may the spool hold something?
-        self.events = 0
-        self.last = clock()  # when something was taken in
-        self._left: set[str] = set()  # spool files of a newer yester, or that cannot be removed
-        self._waiting: list[Path] = []  # of the spool, as it was last listed
-        self._due: dict[Path, _Due] = {}  # transcripts to be read
-        self._opened: _Due | None = None  # the one that is being read
-        self._reading: Iterator[None] = iter(())
+    spool: Spool
+    taker: Events
+    log: Log
+    watchdog: Watchdog
+    marks: Marks
+    answers: Answers
+    stored: Callable[[], None]
+    clock: Callable[[], float]
+    more: bool = True  # may the spool hold something?
+    events: int = 0
+    last: float = 0.0  # when something was taken in
+    _left: set[str] = field(default_factory=set)  # files of a newer yester, or not to be removed
+    _waiting: list[Path] = field(default_factory=list)  # of the spool, as it was last listed
+    _due: dict[Path, _Due] = field(default_factory=dict)  # transcripts to be read
+    _opened: _Due | None = None  # the one that is being read
+    _reading: Iterator[None] = field(default_factory=lambda: iter(()))
+
+    def __post_init__(self) -> None:
+        self.last = self.clock()
 
     @property
     def at_work(self) -> bool:
@@ -82,9 +80,9 @@ class Intake:
         self._left.clear()
 
     def work_until(self, until: float) -> None:
-        while self.more and self._clock() < until:
+        while self.more and self.clock() < until:
             self.more = self._take_batch()
-        while not self.more and self._clock() < until and self._read_on():
+        while not self.more and self.clock() < until and self._read_on():
             pass
 
     # --- events ------------------------------------------------------------------------------
@@ -95,29 +93,29 @@ class Intake:
             held = self._held_files()
             self._waiting = [
                 path
-                for path in self._spool.list_waiting()
+                for path in self.spool.list_waiting()
                 if path.name not in self._left and path not in held
             ]
         # Near an event at which a worker has ended each is taken alone: it may have been one of the
         # others in its batch.
         near = map(_event_piece, self._waiting[:BATCH])
-        size = 1 if any(map(self._marks.ended_workers, near)) else BATCH
+        size = 1 if any(map(self.marks.ended_workers, near)) else BATCH
         now, self._waiting = self._waiting[:size], self._waiting[size:]
         self._store_events(now)
-        self._marks.settle(*map(_event_piece, now))
-        self._marks.rest()
-        self._answers.write_ledger(self._left)
+        self.marks.settle(*map(_event_piece, now))
+        self.marks.rest()
+        self.answers.write_ledger(self._left)
         return bool(now)  # until a new listing has nothing: more may have come meanwhile
 
     def _store_events(self, paths: Sequence[Path]) -> None:
-        self._watchdog.watch()
-        self._marks.begin(*map(_event_piece, paths))
+        self.watchdog.watch()
+        self.marks.begin(*map(_event_piece, paths))
         batch = {path: spooled for path in paths if (spooled := self._read_event(path))}
         if not batch:
             return
-        self._marks.begin(*map(_event_piece, batch))
+        self.marks.begin(*map(_event_piece, batch))
         try:
-            taken = self._taker.take_batch([*batch.values()], self._marks.rest)
+            taken = self.taker.take_batch([*batch.values()], self.marks.rest)
         except (StoreError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 -- one event's fault must not keep the others out
@@ -125,13 +123,13 @@ class Intake:
                 if len(batch) > 1:
                     self._store_events([path])
                 else:
-                    self._log.say_failure(f"taking {path.name}", error)
+                    self.log.say_failure(f"taking {path.name}", error)
                     self._set_aside(path, "could not be taken in")
             return
         self.events += len(taken.new)
-        self.last = self._clock()
-        self._stored()
-        self._answers.note_deeds(taken.new)
+        self.last = self.clock()
+        self.stored()
+        self.answers.note_deeds(taken.new)
         told = {one.id: one for one in (*taken.new, *taken.again)}
         for path in batch:
             if path.name in taken.unreadable:
@@ -142,11 +140,10 @@ class Intake:
 
     def _read_event(self, path: Path) -> Spooled | None:
         """None: it was set aside, or stays where it is."""
-        if self._marks.ended_workers(_event_piece(path)) >= TWICE:
-            self._set_aside(path, ENDED_WORKER)
-            return None
         try:
-            return read_event(path)
+            if self.marks.ended_workers(_event_piece(path)) < TWICE:
+                return read_event(path)
+            self._set_aside(path, ENDED_WORKER)
         except FileNotFoundError:
             pass
         except NewerFormat:
@@ -159,9 +156,9 @@ class Intake:
 
     def _follow_up(self, path: Path, told: HookEvent) -> None:
         """What follows from an event: its hook may yet ask, its transcript has something new."""
-        self._answers.remember_event(told)
+        self.answers.remember_event(told)
         if told.what in (BELLS if find_agent(told.agent).bell else READ_TRANSCRIPT_AFTER):
-            for transcript in session_transcripts(told, self._taker.config):
+            for transcript in session_transcripts(told, self.taker.config):
                 self._read_later(transcript, told, [path])
 
     def _held_files(self) -> set[Path]:
@@ -181,38 +178,38 @@ class Intake:
 
     def _set_aside(self, path: Path, why: str, transcript: Path | None = None) -> None:
         try:
-            self._spool.set_aside(path, why, transcript)
-            self._log.say(f"{path.name} {why}; moved to spool/bad")
+            self.spool.set_aside(path, why, transcript)
+            self.log.say(f"{path.name} {why}; moved to spool/bad")
         except OSError as error:
             self._leave_in_spool(path, "setting aside", error)
 
     def _leave_in_spool(self, path: Path, what: str, error: OSError) -> None:
         """A spool file that cannot be handled stays where it is, for later."""
         self._left.add(path.name)
-        self._log.say_failure(f"{what} {path.name}", error)
+        self.log.say_failure(f"{what} {path.name}", error)
 
     # --- transcripts -------------------------------------------------------------------------
 
     def _read_later(self, transcript: Path, told: HookEvent, files: list[Path]) -> None:
         known = self._due.get(transcript)
         files = [*known.files, *files] if known else files
-        self._due[transcript] = _Due(transcript, self._clock() + SETTLE, told, files)
+        self._due[transcript] = _Due(transcript, self.clock() + SETTLE, told, files)
 
     def _read_on(self) -> bool:
         """A few steps through a transcript; False when there is nothing to read now."""
         due = self._opened
         if due is None:
             due = min(self._due.values(), key=lambda one: one.when, default=None)
-            if due is None or due.when > self._clock():
+            if due is None or due.when > self.clock():
                 return False
-            ended = self._marks.ended_workers(self._transcript_piece(due.path))
+            ended = self.marks.ended_workers(self._transcript_piece(due.path))
             del self._due[due.path]
             if ended >= TWICE:
                 self._leave_unread(due)
                 return True
             self._opened, self._reading = due, self._read_transcript(due.path, due.told)
-        self._watchdog.watch()
-        self._marks.begin(self._transcript_piece(due.path))
+        self.watchdog.watch()
+        self.marks.begin(self._transcript_piece(due.path))
         try:
             finished = any(next(self._reading, self) is self for _ in range(20))
         except (StoreError, OSError):
@@ -221,9 +218,9 @@ class Intake:
             raise
         if finished:
             self._opened = None
-            self._marks.settle(Piece("transcript", str(due.path)))
+            self.marks.settle(Piece("transcript", str(due.path)))
             self._let_go(due.files)
-            if self._spool.put_back(due.path):
+            if self.spool.put_back(due.path):
                 self.more = True
         return True
 
@@ -231,7 +228,7 @@ class Intake:
         """A transcript from where the store has it: who has come further was not stopped by it."""
         try:
             size = path.stat().st_size
-            known = next(iter(self._taker.store.entries(Source, {"path": str(path)})), None)
+            known = next(iter(self.taker.store.entries(Source, {"path": str(path)})), None)
         except (OSError, ValueError):  # no file, or a name that is none
             return Piece("transcript", str(path))
         reached = known.offset + known.line if known else 0  # some readers count only one of them
@@ -239,23 +236,23 @@ class Intake:
 
     def _leave_unread(self, due: _Due) -> None:
         """Until it grows, another version comes, or `doctor --fix` puts its events back."""
-        self._log.say("reading a transcript failed: it has ended the worker twice")
+        self.log.say("reading a transcript failed: it has ended the worker twice")
         for path in due.files:
             self._set_aside(path, f"came with a transcript that {ENDED_WORKER}", due.path)
 
     def _read_transcript(self, path: Path, told: HookEvent) -> Iterator[None]:
         agent = AGENTS.get(told.agent)
-        if agent is None or self._taker.refusal(told) or not os.path.isfile(path):  # noqa: PTH113
+        if agent is None or self.taker.refusal(told) or not os.path.isfile(path):  # noqa: PTH113
             return  # (Path.is_file() raises where a folder is closed to us)
-        ingest = self._taker.open_ingest(self._marks.rest)
+        ingest = self.taker.open_ingest(self.marks.rest)
         for _ in ingest.read_slices(agent, path):
             yield
         ingest.flush()
-        self._marks.rest()
-        self._taker.find_prompts(told.session, told.agent)
-        self._stored()
+        self.marks.rest()
+        self.taker.find_prompts(told.session, told.agent)
+        self.stored()
         if ingest.report.failed:
-            self._log.say(f"a transcript of {told.agent} could not be read")
+            self.log.say(f"a transcript of {told.agent} could not be read")
 
 
 def _event_piece(path: Path) -> Piece:
