@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     AskWorker = Callable[[Path, "Asked", str], "Answer | None"]
 
 T = TypeVar("T")
-_GIT_PATIENCE = 0.15  # seconds; what git tells later is left out
 _TURN = 0.25  # seconds to wait while another thread asks the worker
 _RESTING = 300.0  # seconds without a question, after which our own model is let go
 _LISTED_NAMES = 8  # in a message
@@ -92,6 +91,8 @@ class Memory:
     `ask_worker` every question is answered here. Unless it `recreates`, a home that was moved or
     removed meanwhile is an error, and no new store is made in its place.
     """
+
+    patience = 0.15  # seconds; what git tells later is left out
 
     def __init__(
         self,
@@ -388,7 +389,7 @@ class Memory:
 
         if not folder:
             return git.Signals()
-        return git.collect_signals(folder, time.monotonic() + _GIT_PATIENCE)
+        return git.collect_signals(folder, time.monotonic() + self.patience)
 
     def answer(self, asked: Asked) -> Answer:
         """The worker's answer, else our own. It is ranked for the current project and the files at
@@ -444,7 +445,7 @@ class Memory:
 
     def former_names(self, root: str, file: str) -> list[str]:
         """What git says a file of a project's folder was called before."""
-        return self.git_facts.former_names(root, file, time.monotonic() + _GIT_PATIENCE)
+        return self.git_facts.former_names(root, file, time.monotonic() + self.patience)
 
     def judge_staleness(self, root: str) -> Callable[[Sequence[Work]], Mapping[int, Staleness]]:
         """What says which items are about files that have changed since, in a project's folder."""
@@ -455,7 +456,7 @@ class Memory:
         def fates(works: Sequence[Work]) -> Mapping[int, Staleness]:
             if not root:
                 return {}
-            return judge_staleness(works, facts(root, works, time.monotonic() + _GIT_PATIENCE))
+            return judge_staleness(works, facts(root, works, time.monotonic() + self.patience))
 
         return fates
 

@@ -16,7 +16,7 @@ from yester.clock import Calendar
 from yester.context.block import Here
 from yester.context.cards import find_card, holds
 from yester.context.lines import one_line, quote_text, short_name
-from yester.model import Failure, Filters, Item
+from yester.model import Failure, Filters, Item, replace
 from yester.store.contract import Store
 from yester.tables import load_pattern
 from yester.text.prose import strip_marks
@@ -95,10 +95,7 @@ def _join_episodes(rows: Iterable[Failure], items: dict[int, Item], now: int) ->
         tried = row.tried if known is None or len(row.tried) >= len(known.tried) else known.tried
         came = row.came if over or row.came == "printed" else "left"
         base = known or row
-        found[key] = Failure(
-            base.item, row.mark, base.text, base.command, base.epoch, came, base.ended, base.run,
-            base.changes, tried,
-        )  # fmt: skip
+        found[key] = replace(base, came=came, tried=tried)
     return list(found.values())
 
 

@@ -112,10 +112,8 @@ def explain_lines(memory: Memory, request: LinesRequest) -> LineHistory:
     place = _find_place(memory, request)
     lines = read_lines(place.path)
     if place.first > max(len(lines), 1) or not place.first:
-        raise NotFound(
-            f"{place.name} has {len(lines)} lines", f"name one of them instead of {place.first}",
-            parameter="file", value=request.file,
-        )  # fmt: skip
+        fix = f"name one of them instead of {place.first}"
+        raise _unknown_file(f"{place.name} has {len(lines)} lines", fix, request.file)
     store, last = memory.reading, place.last or len(lines)
     old_names = memory.former_names(place.root, place.name)
     filters = Filters(projects=(place.project.key,))
@@ -136,10 +134,12 @@ def read_lines(path: Path) -> list[str]:
         text = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
         return text.removesuffix("\n").split("\n") if text else []  # as editors count them
     except OSError as error:
-        raise NotFound(
-            f"{quote_value(str(path))} cannot be read: {error.strerror}",
-            "name a file that is there", parameter="file", value=str(path),
-        ) from None  # fmt: skip
+        what = f"{quote_value(str(path))} cannot be read: {error.strerror}"
+        raise _unknown_file(what, "name a file that is there", str(path)) from None
+
+
+def _unknown_file(what: str, fix: str, value: str) -> NotFound:
+    return NotFound(what, fix, parameter="file", value=value)
 
 
 def names_file(memory: Memory, text: str) -> bool:
@@ -167,19 +167,15 @@ def _find_place(memory: Memory, request: LinesRequest) -> _Place:
         first, last = min(first, last), max(first, last)
     found = next(_possible_paths(folder, file), None)
     if found is None:
-        raise NotFound(
-            f"there is no file {quote_value(file)}",
-            "name it from here, or from the project's root", parameter="file", value=request.file,
-        )  # fmt: skip
+        fix = "name it from here, or from the project's root"
+        raise _unknown_file(f"there is no file {quote_value(file)}", fix, request.file)
     path = found.resolve()
     project = Projects(memory.config.projects).by_folder(str(path.parent))
     root = os.path.realpath(git.find_top(str(path.parent), project.root) or path.parent)
     recorded = memory.cwd or project.key in memory.project_names()
     if not recorded or not path.is_relative_to(root):
-        raise NotFound(
-            f"{quote_value(file)} is in no project that is recorded", "name a file of one",
-            parameter="file", value=request.file,
-        )  # fmt: skip
+        what = f"{quote_value(file)} is in no project that is recorded"
+        raise _unknown_file(what, "name a file of one", request.file)
     return _Place(path, root, project, first, last)
 
 
@@ -197,58 +193,35 @@ class _Teller:
 
     def __init__(self, store: Store, calendar: Calendar, found: Sequence[Stretch]) -> None:
         self._store, self._calendar = store, calendar
-        self._told: dict[int, Turn] = {}
         turns = {turn for one in found for turn in (one.turn, *one.former, *one.others) if turn}
         self._turns: Mapping[TurnKey, Item] = find_turns(store, turns)
         items = {edit.item for one in found for edit in one.edits[-1:]}
         self._edits = {item.id: item for item in store.get(list(items))}
 
     def tell_stretch(self, one: Stretch) -> LineStretch:
-        failed = [turn for turn in one.others if self._status_of(turn) in _FAILED]
+        last = self._edits.get(one.edits[-1].item) if one.edits else None
+        author = self._turns.get(one.turn, last) if one.turn else None  # in no numbered turn: last
+        replaced = sum(len(edit.removed) for edit in one.edits)
+        failed = [turn for turn in self._tell_turns(one.others) if turn.status in _FAILED]
         return LineStretch(
-            first=one.first, last=one.last, turn=self._tell_author(one),
+            first=one.first, last=one.last, turn=self._tell_item(author) if author else None,
             edits=[edit.item for edit in one.edits], ambiguous=list(one.ambiguous),
-            replaced=self._replaced_text(one),
-            replaced_lines=sum(len(edit.removed) for edit in one.edits),
-            former=self._tell_turns(one.former), attempts=self._tell_turns(failed[-_TRIED:]),
+            replaced=_replaced_text(last) if last and replaced else "", replaced_lines=replaced,
+            former=self._tell_turns(one.former), attempts=failed[-_TRIED:],
         )  # fmt: skip
-
-    def _status_of(self, turn: TurnKey) -> str:
-        return card_status(self._turns[turn]) if turn in self._turns else ""
-
-    def _tell_author(self, one: Stretch) -> Turn | None:
-        if one.turn is None:
-            return None
-        if one.turn in self._turns:
-            return self._tell_item(self._turns[one.turn])
-        return self._tell_item(self._edits[one.edits[-1].item])  # in no numbered turn
 
     def _tell_turns(self, turns: Collection[TurnKey]) -> list[Turn]:
         return [self._tell_item(self._turns[turn]) for turn in turns if turn in self._turns]
 
     def _tell_item(self, item: Item) -> Turn:
-        if item.id not in self._told:
-            own = item.kind == "summary"
-            title = item.title or one_line(item.body[: 4 * _EXCERPT], _EXCERPT)
-            calendar = self._calendar
-            self._told[item.id] = Turn(
-                id=item.id, status=card_status(item), title=title, why=item.body if own else "",
-                created_at_epoch=item.epoch, session=item.session,
-                line=card_line(item, calendar) if own else item_line(item, calendar, title),
-            )  # fmt: skip
-        return self._told[item.id]
-
-    def _replaced_text(self, one: Stretch) -> str:
-        """The first line that the last edit there took out, if its text is kept."""
-        if not any(edit.removed for edit in one.edits):
-            return ""
-        item = self._edits.get(one.edits[-1].item)
-        for edit in find_edits(item) if item is not None else ():
-            after = set(normalise_lines(edit.after))
-            gone = (line for line in normalise_lines(edit.before) if line not in after)
-            if text := next(gone, ""):
-                return one_line(text, _EXCERPT)
-        return ""
+        own = item.kind == "summary"
+        title = item.title or one_line(item.body[: 4 * _EXCERPT], _EXCERPT)
+        calendar = self._calendar
+        return Turn(
+            id=item.id, status=card_status(item), title=title, why=item.body if own else "",
+            created_at_epoch=item.epoch, session=item.session,
+            line=card_line(item, calendar) if own else item_line(item, calendar, title),
+        )  # fmt: skip
 
     def find_decisions(self, project: str, file: str) -> Iterator[Turn]:
         """The newest, without those of work that did not hold."""
@@ -258,6 +231,16 @@ class _Teller:
             card = find_card(self._store, make_hit(item, {}))
             if card is None or holds(card):
                 yield self._tell_item(item)
+
+
+def _replaced_text(item: Item) -> str:
+    """The first line that an edit took out, if its text is kept."""
+    for edit in find_edits(item):
+        after = set(normalise_lines(edit.after))
+        gone = (line for line in normalise_lines(edit.before) if line not in after)
+        if text := next(gone, ""):
+            return one_line(text, _EXCERPT)
+    return ""
 
 
 # --- as lines -------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,8 +48,8 @@ from yester.model import (
 from yester.operations import actions
 from yester.operations.actions import ActionRequest, build_action_context
 from yester.operations.context import EVENTS, ContextRequest, build_context
-from yester.recall.recall import Asked, Fates, answer_question
-from yester.recall.staleness import GitFacts, Staleness, Work, judge_staleness
+from yester.recall.recall import Asked, answer_question
+from yester.recall.staleness import GitFacts, Work
 from yester.store.contract import Store
 from yester.store.figures import has_vectors
 from yester.worker.process import Log
@@ -411,14 +411,15 @@ class WorkerMemory(Memory):
     wait for it, or not longer than `patience` seconds. What it said last is used, and it is asked
     again for the next time. This belongs to the worker: do not close it."""
 
+    patience = _AT_PROMPT
+
     def __init__(self, home: Path, events: Events, background: Background, log: Log) -> None:
         super().__init__(home, {}, who="worker", ask_worker=None)
         self._events, self._background, self._log = events, background, log
-        self.patience = _AT_PROMPT
         self._signals: dict[str, git.Signals] = {}  # of folders, as they were last
         self._looks: dict[str, Future[None]] = {}
         self._thread = ThreadPoolExecutor(1, "git")
-        self._facts = GitFacts()
+        self._git_facts = GitFacts()  # also for those who are more patient
 
     @property
     def store(self) -> Store:
@@ -444,9 +445,6 @@ class WorkerMemory(Memory):
                 self.look_again(folder).result(max(self.patience, _AT_START))
         return self._signals.get(folder, git.Signals())
 
-    def judge_staleness(self, root: str) -> Fates:
-        return partial(self._judge_files, root, self.patience)
-
     def look_again(self, folder: str) -> Future[None]:
         """For the next time. Not while an answer is made: git and Python would slow it down."""
         look = self._looks.get(folder)
@@ -458,21 +456,11 @@ class WorkerMemory(Memory):
         self._thread.shutdown(cancel_futures=True)
 
     def _look(self, folder: str) -> None:
-        found = git.Signals()
         with self._log.survive("asking git"):
             found = git.collect_signals(folder, time.monotonic() + _LOOKING)
-        self._signals[folder] = found
-        if found.head and found.recent:
-            # The history, before a hook needs it to judge what it found.
-            since = int(time.time() * 1000) - _BACK
-            work = Work(0, since, found.recent[:1])
-            self._thread.submit(self._judge_files, folder, _LOOKING, [work])
-
-    def _judge_files(
-        self, folder: str, patience: float, works: Sequence[Work]
-    ) -> Mapping[int, Staleness]:
-        """What has become of these items' files, as far as it is known or quickly found out."""
-        with self._log.survive("asking git"):
-            facts = self._facts.gather_facts(folder, works, time.monotonic() + patience)
-            return judge_staleness(works, facts)
-        return {}
+            self._signals[folder] = found
+            if found.head and found.recent:
+                # The history, before a hook needs it to judge what it found.
+                work = Work(0, int(time.time() * 1000) - _BACK, found.recent[:1])
+                deadline = time.monotonic() + _LOOKING
+                self._thread.submit(self.git_facts.gather_facts, folder, [work], deadline)

@@ -1,7 +1,7 @@
 """What the worker does for itself in threads, since it waits for a model.
 
 A `JobThread` has a low priority and a connection of its own: `Embedding` and `Asking`. `Background`
-starts them, and starts them anew when their settings change.
+starts them, and starts them anew when the settings change.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
-from yester.config import SETTINGS, Config
+from yester.config import Config
 from yester.errors import ConfigError, StoreBusy, StoreError
 from yester.model import Queue, Waiting
 from yester.store import open_store
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from yester.llm.budget import Asker
     from yester.text.embed import Embedder
 
-T = TypeVar("T", bound="JobThread")
 _NICE = 15
 _BUSY_PAUSE, _ERROR_PAUSE = 0.2, 30.0  # seconds
 _TICK = 30.0  # seconds between looks at what nobody tells of
@@ -39,7 +38,6 @@ class JobThread:
     `stored` is called, by the thread, when it has stored what others are to know of."""
 
     name: ClassVar[str]
-    settings: ClassVar[tuple[str, ...]]  # by which it works
     patience: ClassVar[float]  # seconds for other writers
     leave: ClassVar[float | None] = None  # seconds for what is under way at the end; None: all
     settle: ClassVar[float] = 0.0  # seconds between being woken and beginning
@@ -48,17 +46,11 @@ class JobThread:
         self._config, self._log, self._stored = config, log, stored
         self._more, self._ended = threading.Event(), threading.Event()
         self._more.set()
-        self._started = False
         self._thread = threading.Thread(target=self._run_thread, name=self.name, daemon=True)
 
     def start(self) -> None:
-        self._started = True
         if self._is_wanted():
             self._thread.start()
-
-    def is_right_for(self, config: Config) -> bool:
-        """Was it started with the same settings?"""
-        return self._started and all(self._config[name] == config[name] for name in self.settings)
 
     def wake(self) -> None:
         self._more.set()
@@ -112,7 +104,6 @@ class Embedding(JobThread):
     `embedder` is None until the model is loaded, and stays so where there is none."""
 
     name = "embedding"
-    settings = ("embedder", *(one.name for one in SETTINGS if one.section == "embed"))
     patience = 0.5
     embedder: Embedder | None = None
     _asked = _absent = False
@@ -151,7 +142,6 @@ class Asking(JobThread):
     where they want it: it is asked about them, too."""
 
     name = "refining"
-    settings = tuple(one.name for one in SETTINGS if one.section in ("llm", "archive"))
     patience = 5.0
     leave = 1.0  # the turn is marked as asked about: nobody waits for the answer any more
     settle = 1.0  # what a transcript adds to a turn comes right after its end
@@ -222,21 +212,20 @@ class Background:
 
     def __init__(self, config: Config, log: Log, stored: Callable[[], None]) -> None:
         self._log, self._stored = log, stored
+        self._used: Config | None = None
         self.embedding = Embedding(config, log, stored)
         self.asking = Asking(config, log, stored)
 
     def use_settings(self, config: Config) -> None:
         """Begin, or begin anew with other settings."""
-        self.embedding = self._renew_thread(self.embedding, config)
-        self.asking = self._renew_thread(self.asking, config)
-
-    def _renew_thread(self, thread: T, config: Config) -> T:
-        if thread.is_right_for(config):
-            return thread
-        thread.close()
-        thread = type(thread)(config, self._log, self._stored)
-        thread.start()
-        return thread
+        if self._used is not None and self._used.values == config.values:
+            return
+        self.close()
+        self._used = config
+        self.embedding = Embedding(config, self._log, self._stored)
+        self.asking = Asking(config, self._log, self._stored)
+        self.embedding.start()
+        self.asking.start()
 
     def follow_distilled(self, session: int) -> None:
         """A session was distilled: there may be new items, and turns to be noted."""
