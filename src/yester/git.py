@@ -12,7 +12,6 @@ HEAD are read from files without a process. Whatever fails, is late or is too mu
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import selectors
@@ -23,12 +22,11 @@ import sys
 import tempfile
 import threading
 import time
-import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from yester.files import read_text
 from yester.project import walk_work_trees
@@ -245,32 +243,20 @@ def _is_commit(text: str) -> bool:
 # --- manifests -----------------------------------------------------------------------------------
 
 
-def _read_manifests(root: Path) -> Iterator[tuple[str, str]]:
-    for file, (parse, places) in _MANIFESTS.items():
-        if text := read_text(root / file, 200_000):
-            with suppress(ValueError, RecursionError):
-                data = parse(text)
-                if name := next(filter(None, (_value_at(data, place) for place in places)), ""):
-                    yield file, "".join(filter(str.isprintable, name))[:200]
-
-
-def _value_at(data: Any, place: str) -> str:
-    for key in place.split("."):
-        data = data.get(key) if isinstance(data, dict) else None
-    return data if isinstance(data, str) else ""
-
-
-def _parse_go(text: str) -> dict[str, str]:
-    return dict(re.findall(r'^(module)[ \t]+"?([^\s"]+)', text, re.M))
-
-
-# file → how it is read, and where the project's name stands in it
-_MANIFESTS: Mapping[str, tuple[Callable[[str], Any], Sequence[str]]] = {
-    "pyproject.toml": (tomllib.loads, ("project.name", "tool.poetry.name")),
-    "package.json": (json.loads, ("name",)),
-    "Cargo.toml": (tomllib.loads, ("package.name",)),
-    "go.mod": (_parse_go, ("module",)),
+_IN_SECTION = r"^\[(?:{})\][ \t]*\n(?:(?!\[).*\n)*?name\s*=\s*[\"']([^\"'\n]+)"
+# file → where the project's name stands in it
+_MANIFESTS: Mapping[str, str] = {
+    "pyproject.toml": _IN_SECTION.format(r"project|tool\.poetry"),
+    "package.json": r'"name"\s*:\s*"([^"\n]+)"',
+    "Cargo.toml": _IN_SECTION.format("package"),
+    "go.mod": r'^module[ \t]+"?([^\s"]+)',
 }
+
+
+def _read_manifests(root: Path) -> Iterator[tuple[str, str]]:
+    for file, pattern in _MANIFESTS.items():
+        if name := re.search(pattern, read_text(root / file, 200_000), re.M):
+            yield file, "".join(filter(str.isprintable, name[1]))[:200]
 
 
 # --- the process ---------------------------------------------------------------------------------

@@ -24,8 +24,8 @@ from yester.memories.chains import list_memory_chain
 from yester.memories.lifecycle import GRACE
 from yester.memories.memory import GLOBAL, Author, plain_form
 from yester.memories.remember import Draft, find_candidate, guess_type, remember
-from yester.memories.review import lint_memories, review_memories
-from yester.model import Change, Filters, Item, Memo, Paging, Project, replace
+from yester.memories.review import review_memories
+from yester.model import Change, Filters, Item, Paging, Project, replace
 from yester.recall.recall import Asked, recall_hits
 from yester.store import open_store
 from yester.tables import load_rows
@@ -88,7 +88,7 @@ def test_what_is_told_is_found_with_all_it_has(store):
     )
     assert found(store, "partial indexes") == [memo.item.id]
     assert finding.touching(store, ["src/db.py"], Filters(), 9) == {memo.item.id: 1}
-    assert lint_memories(store, Filters()) == []
+    assert review_memories(store, Filters(), NOW) == []
 
 
 @each(
@@ -520,7 +520,6 @@ def test_a_memory_a_program_gave_has_the_same_life(store):
         "Heron",
         given.sections,
     )
-    assert [f.check for f in lint_memories(store, Filters())] == ["type"]  # by now it has a history
 
 
 @pytest.mark.requirement("MEM-05")
@@ -726,7 +725,7 @@ def test_a_path_rule_is_for_the_files_its_glob_names(glob, path, fits):
     assert rules.match_glob(glob, path) is fits
 
 
-# --- review and lint ---------------------------------------------------------------------------
+# --- review ------------------------------------------------------------------------------------
 
 
 def test_review_names_what_deserves_a_look(store):
@@ -748,24 +747,14 @@ def test_review_names_what_deserves_a_look(store):
     assert open_.item.id in later_
 
 
-def test_lint_names_decisions_that_cannot_both_hold(store):
+def test_review_names_decisions_that_cannot_both_hold(store):
     one = tell(store, "we decided to use Redis", type="decision", tags=("cache",))
     tell(store, "We decided to use Kafka", type="decision", tags=("events",))
     two = tell(store, "We decided against Redis", type="decision", tags=("cache",))
-    (finding,) = lint_memories(store, Filters())
+    (finding,) = review_memories(store, Filters(), NOW)
     assert (finding.check, finding.memo.item.id) == ("contradiction", two.item.id)
     assert f"otherwise than #{one.item.id}" in finding.text
     assert finding.fix == f"yester memory supersede {one.item.id} {two.item.id}"
-
-
-def test_lint_names_what_does_not_hold_to_its_form(store):
-    given = Item("x", "memory", project=SHOP.key, type="decision", body="b", tags=("A B",))
-    with store.transaction("memories"):
-        store.put([prepare_item(replace(given, ref="y"))])
-        bad = Memo(given, "Not A Slug", content={"colour": "red"})
-        store.put_memo(prepare_item(given), bad, Change(0, NOW, "somebody", "create"))
-    checks = [finding.check for finding in lint_memories(store, Filters())]
-    assert checks == ["content"]
 
 
 @pytest.mark.requirement("DIS-07", "MEM-02")

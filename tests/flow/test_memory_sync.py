@@ -573,31 +573,6 @@ def memory_home(home):
 # --- MEMORY.md ---------------------------------------------------------------------------------
 
 
-@pytest.mark.requirement("MEM-07")
-def test_lint_looks_over_the_projects_memory_md(run, shop, own_home):
-    slug = "".join(c if c.isascii() and c.isalnum() else "-" for c in str(shop))
-    page = own_home / ".claude" / "projects" / slug / "memory" / "MEMORY.md"
-    page.parent.mkdir(parents=True)
-    page.write_text("# Notes\n\n- Use pnpm for installs\n- Use tabs\n")
-    os.utime(page, (1_700_000_000, 1_700_000_000))
-    assert run("remember", "Never use pnpm", "--tags", "x", cwd=shop).code == 0
-    ran = run("memory", "lint", cwd=shop)
-    assert ran.code == 3
-    said = "Use pnpm for installs / Never use pnpm"
-    assert f"{page}:3: contradicted: #1 is newer and says otherwise: {said}" in ran.out
-    assert ran.out.count("\n") == 1
-    run("index", cwd=shop)
-    page.write_text(page.read_text("utf-8") + "- One more\n")  # newer than the memory as a file
-    run("index", cwd=shop)
-    assert f"{page}:3: contradicted" in run("memory", "lint", cwd=shop).out
-    page.write_text("- Use pnpm for installs\n" + "- line\n" * 210)
-    os.utime(page, (4_000_000_000, 4_000_000_000))
-    rows = run("memory", "lint", "--json", cwd=shop).json["findings"]
-    assert "long" in {row["check"] for row in rows}
-    page.unlink()
-    assert run("memory", "lint", cwd=shop).code == 0
-
-
 # --- one memory --------------------------------------------------------------------------------
 
 

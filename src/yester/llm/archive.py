@@ -121,7 +121,9 @@ def check_lines(answer: str, given: str) -> Lines:
 def new_block(before: str, session: str, when: datetime, lines: Lines) -> str:
     """The block to be added to a file for a session that ended then: what does not stand there
     under its name already; "" where all does."""
-    known = _lines_under(before, short_key(session))
+    name = short_key(session)
+    own = (block for other, block in _split_blocks(before) if other == name)
+    known = {line.rstrip() for block in own for line in block.splitlines()}
     told = [
         bullet
         for name, label in LABELS.items()
@@ -131,19 +133,7 @@ def new_block(before: str, session: str, when: datetime, lines: Lines) -> str:
     if not told:
         return ""
     gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
-    return f"{gap}## Session {short_key(session)} ({when:%H:%M})\n\n" + "\n".join(told) + "\n"
-
-
-def _lines_under(text: str, name: str) -> set[str]:
-    """The lines under a session's headings."""
-    found, own = set(), False
-    for one in text.splitlines():
-        if one.startswith("## "):
-            heading = _HEADING.fullmatch(one[3:].strip())
-            own = heading is not None and heading[1] == name
-        elif own:
-            found.add(one.rstrip())
-    return found
+    return f"{gap}## Session {name} ({when:%H:%M})\n\n" + "\n".join(told) + "\n"
 
 
 # --- sessions ------------------------------------------------------------------------------------

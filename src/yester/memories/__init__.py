@@ -21,7 +21,7 @@ What a face calls, all with a store first and an `Author` who does it:
     edit       lifecycle.edit_memory(id, changes, base=form_at_version(…))
     retire, archive, restore    lifecycle.change_status
     supersede  lifecycle.supersede_memory            undo      lifecycle.undo_change
-    review     review.review_memories, lint_memories
+    review     review.review_memories
     gc         lifecycle.parse_retention, find_due, collect_due
     sync       sync.sync_folder, import_folder       (files.locate_folder, find_folder)
 """

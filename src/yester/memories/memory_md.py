@@ -1,4 +1,4 @@
-"""MEMORY.md, the layer people curate: read as notes, looked over, added to by one line, never
+"""MEMORY.md, the layer people curate: read as notes, added to by one line, never
 rewritten; and where Claude Code keeps it.
 
     CONFIG/projects/SLUG/memory/MEMORY.md    the agent's own notes, loaded into every session
@@ -165,28 +165,6 @@ def _dedent_lines(found: Sequence[str], mark: str) -> str:
 
 def join_words(text: str) -> str:
     return " ".join(text.split())
-
-
-# --- looked over: too long, said twice -----------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class PageFinding:
-    line: int  # from 1
-    what: str  # long, twice, contradicted
-    text: str
-
-
-def lint_page(text: str) -> Iterator[PageFinding]:
-    page = Page(text)
-    if len(page.lines) > MOST_LINES:
-        told = f"{len(page.lines)} lines; from here on nothing is loaded into a session"
-        yield PageFinding(MOST_LINES + 1, "long", told)
-    first: dict[str, int] = {}
-    for note in page.notes:
-        line = first.setdefault(join_words(note.text).rstrip(".").casefold(), note.line)
-        if line != note.line:
-            yield PageFinding(note.line, "twice", f"says the same as line {line}")
 
 
 # --- adding --------------------------------------------------------------------------------------

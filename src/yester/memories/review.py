@@ -1,14 +1,13 @@
-"""What deserves a look (`review`), and what is not as it should be (`lint`)."""
+"""What deserves a look."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from yester.clock import DAY, parse_iso
-from yester.errors import UsageError
-from yester.memories.categories import CATEGORIES, category_of
+from yester.memories.categories import category_of
 from yester.memories.chains import Claims, find_contradiction, parse_claims
 from yester.memories.lifecycle import GRACE, PATIENCE
 from yester.model import Filters, Memo, Paging
@@ -34,14 +33,12 @@ class Finding:
     fix: str
 
 
-# --- review --------------------------------------------------------------------------------------
-
-
 def review_memories(store: Store, filters: Filters, now: int) -> list[Finding]:
     """What a person should look at; nothing in it is wrong as such."""
     active = store.memos(filters)
     found = [_review_proposal(memo, now) for memo in store.memos(filters, PROPOSED)]
     found += [finding for memo in active for finding in _review_memory(memo, now)]
+    found += _find_contradictions(one for one in active if one.item.type in _DECIDED)
     alike: defaultdict[Hashable, list[Memo]] = defaultdict(list)
     for memo in active:
         item = memo.item
@@ -87,40 +84,10 @@ def _review_memory(memo: Memo, now: int) -> Iterator[Finding]:
         yield Finding(memo, "undecided", "has been only proposed for over 90 days", fix)
 
 
-# --- lint ----------------------------------------------------------------------------------------
-
-
-def lint_memories(store: Store, filters: Filters) -> list[Finding]:
-    """What does not hold to the form of its category, and what contradicts itself; items a program
-    stored as memories have no form to hold to."""
-    active = [memo for memo in store.memos(filters) if memo.version]
-    by_id = {memo.item.id: memo for memo in active}
-    found = [finding for memo in active for finding in _lint_memory(memo, by_id)]
-    decided = [memo for memo in active if memo.item.type in _DECIDED]
-    found += _lint_claims(sorted(decided, key=lambda memo: (memo.item.epoch, memo.item.id)))
-    return found
-
-
-def _lint_memory(memo: Memo, active: Mapping[int, Memo]) -> Iterator[Finding]:
-    item = memo.item
-    edit = f"yester memory edit {item.id}"
-    if (older := item.supersedes) in active:
-        text = f"supersedes #{older}, which is active as well"
-        yield Finding(memo, "chain", text, f"yester memory retire {older}")
-    if item.type not in CATEGORIES:
-        fix = f"{edit} --type TYPE: {', '.join(CATEGORIES)}"
-        yield Finding(memo, "type", f"{item.type!r} is no category", fix)
-        return
-    try:
-        category_of(item.type).check_content(memo.content)
-    except UsageError as error:
-        yield Finding(memo, "content", str(error), edit)
-
-
-def _lint_claims(memos: Iterable[Memo]) -> Iterator[Finding]:
-    """Oldest first: what one of them says and a newer one of the same scope takes back."""
+def _find_contradictions(memos: Iterable[Memo]) -> Iterator[Finding]:
+    """What one of them says and a newer one of the same scope takes back."""
     known: defaultdict[Hashable, list[tuple[Memo, Claims]]] = defaultdict(list)
-    for memo in memos:
+    for memo in sorted(memos, key=lambda memo: (memo.item.epoch, memo.item.id)):
         said = parse_claims(category_of(memo.item.type).lead_text(memo.content))
         earlier = known[memo.item.project, memo.scope, memo.path]
         for old, before in earlier:

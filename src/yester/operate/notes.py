@@ -16,16 +16,13 @@ from typing import Any
 from yester.agents.sources import first_records
 from yester.capture.rules import Rules
 from yester.fence import strip_fenced
-from yester.files import read_bytes, read_shared
+from yester.files import read_bytes
 from yester.ingest.prepare import prepare_item
 from yester.llm.archive import is_archive_heading
 from yester.memories import memory_md
-from yester.memories.categories import category_of
-from yester.memories.chains import find_contradiction, parse_claims
-from yester.memories.memory import GLOBAL
-from yester.memories.memory_md import MEMORY, Page, PageFinding, join_words, note_source
+from yester.memories.memory_md import MEMORY, Page, note_source
 from yester.memories.sync import ImportReport
-from yester.model import CURATED, Filters, Item, Project, PutCounts, Source, replace
+from yester.model import CURATED, Item, Project, PutCounts, Source, replace
 from yester.project import EXCLUDED, Projects, named_project
 from yester.redact import redact
 from yester.store.contract import Store
@@ -176,31 +173,3 @@ def _possible_folders(place: Path, store: Store) -> Iterator[str]:
     for project in store.projects():
         if project.root:
             yield project.root
-
-
-# --- looked over -------------------------------------------------------------------------------
-
-
-def lint_notes(store: Store, path: Path, project: str) -> list[PageFinding]:
-    """What is worth a look in a MEMORY.md, by line: its length, and what newer memories of its
-    project say otherwise. A note is as old as it has stood there unchanged, by what was indexed;
-    one that was not indexed yet is as old as the file."""
-    data = read_shared(path.resolve()) or b""
-    text, written = data.decode("utf-8", "replace"), path.stat().st_mtime_ns // 1_000_000
-    source = next(iter(store.entries(Source, {"path": str(path)})), None)
-    known = {join_words(item.body): item.updated for item in find_notes(store, source)}
-    projects = (project, GLOBAL.key)
-    newer = [
-        (memo.item, parse_claims(category_of(memo.item.type).lead_text(memo.content)))
-        for memo in store.memos(Filters(projects=projects, types=_CLAIM))
-        if memo.item.project in projects
-    ]
-    found = [*memory_md.lint_page(text)]
-    for note in Page(text).notes if newer else ():
-        own = parse_claims(note.text)
-        since = known.get(join_words(redact(strip_fenced(note.text))), written)
-        for item, later in newer:
-            if item.updated > since and (reason := find_contradiction(own, later)):
-                told = f"#{item.id} is newer and says otherwise: {reason}"
-                found.append(PageFinding(note.line, "contradicted", told))
-    return sorted(found, key=lambda finding: (finding.line, finding.what, finding.text))

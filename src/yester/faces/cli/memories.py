@@ -6,7 +6,6 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -25,7 +24,6 @@ from yester.memories.chains import list_memory_chain
 from yester.memories.memory import GLOBAL, normalise_tags, read_history
 from yester.memories.remember import find_candidate
 from yester.model import STATUSES, Change, Filters, Memo, Paging, replace
-from yester.operate.notes import lint_notes
 from yester.recall.recall import make_hit
 from yester.text.sentences import find_snippet
 
@@ -224,55 +222,25 @@ def candidate_command(
 
 @command("memory review")
 def review_command(app: App, /, form: str, **given: Any) -> Output:
-    """Show what deserves a look: rules that wait for you, unsure or settled memories, ones alike.
+    """Show what deserves a look: rules that wait, unsure or settled memories, contradictions.
 
     Exit code 1 when there is nothing.
     """
+    return _review(app, form, given)
+
+
+def _review(app: App, form: str, given: Mapping[str, Any]) -> Output:
     found = review.review_memories(app.reading, _choose_filters(app, given), app.now)
+    rows = [_memo_row(app, one.memo, check=one.check, text=one.text, fix=one.fix) for one in found]
+    remarks = ((one.memo, f"{one.check}: {one.text}; {one.fix}") for one in found)
     nothing = "" if found else "Nothing to look at."
-    return _show_findings(app, found, form)._replace(nothing=nothing)
+    return Output({"findings": rows}, _remark_lines(app, remarks, form), nothing)
 
 
 @command("memory lint")
 def lint_command(app: App, /, form: str, **given: Any) -> Output:
-    """Check memories in use against the form of their category, and for contradictions.
-
-    The project's MEMORY.md is looked over too: lines beyond the 200 that are loaded, what it says
-    twice, and what a newer memory says otherwise.
-
-    Exit code 3 when something is not as it should be.
-    """
-    found = review.lint_memories(app.reading, _choose_filters(app, given))
-    notes = [
-        {"file": str(path), "line": one.line, "check": one.what, "text": one.text}
-        for folder, project in _chosen_folders(app, given)
-        if (path := app.find_memory_md(folder))
-        for one in lint_notes(app.reading, path, project)
-    ]
-    shown = _show_findings(app, found, form, notes)
-    if not found and not notes:
-        return shown._replace(lines=["All memories are as they should be."])
-    return shown._replace(code=3)
-
-
-def _show_findings(
-    app: App, found: Sequence[review.Finding], form: str, notes: Sequence[dict[str, Any]] = ()
-) -> Output:
-    rows = [_memo_row(app, one.memo, check=one.check, text=one.text, fix=one.fix) for one in found]
-    remarks = ((one.memo, f"{one.check}: {one.text}; {one.fix}") for one in found)
-    in_notes = ("{file}:{line}: {check}: {text}".format_map(note) for note in notes)
-    return Output({"findings": [*rows, *notes]}, (*_remark_lines(app, remarks, form), *in_notes))
-
-
-def _chosen_folders(app: App, given: Mapping[str, Any]) -> list[tuple[Path, str]]:
-    """(folder, key) of the projects named; of all; else of the current folder."""
-    if not given["projects"] and not given["everywhere"]:
-        return [(Path.cwd(), app.memory.current_project.key)]
-    return [
-        (Path(one.root), one.key)
-        for one in app.reading.projects()
-        if one.root and (given["everywhere"] or {one.name, one.key} & {*given["projects"]})
-    ]
+    """The same as `yester memory review`, under the name it had for contradictions."""
+    return _review(app, form, given)
 
 
 _WOULD = {"retire": "would retire", "archive": "would archive", "drop": "would let go"}
