@@ -30,65 +30,20 @@ from typing import NamedTuple
 
 from yester.files import read_text
 from yester.project import walk_work_trees
+from yester.tables import load_table
 
 MOST_SECONDS = 0.150  # one question, however late the caller's own deadline is
 _MOST_BYTES = 4 << 20
 _MOST_NAMES = 500
 _RECENT_COMMITS = 20
 
-# Not the environment's: a repository may set it. On macOS /usr/bin/git is a stand-in that can open
-# a window offering to install the real one.
-PATH = "/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin"
-if sys.platform == "darwin":
-    PATH = (
-        "/opt/homebrew/bin:/usr/local/bin:/opt/local/bin:/Library/Developer/CommandLineTools/usr/bin"
-        ":/Applications/Xcode.app/Contents/Developer/usr/bin"
-    )
-
-# Second lines of defence, should a version of git look elsewhere than at the folder it is given;
-# and two settings that keep mere differences between file systems from looking like changes.
-_BEFORE = """
-    --no-pager --no-replace-objects --literal-pathspecs --no-optional-locks
-    -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.attributesFile=/dev/null
-    -c core.pager=cat -c protocol.allow=never -c credential.helper=
-    -c core.fileMode=false -c core.precomposeUnicode=true
-"""
-_LOG = """
-    log -z --name-status --format=%H%x20%ct%x20%at --no-color --no-decorate --no-notes --no-mailmap
-    --no-show-signature --no-ext-diff --no-textconv --max-count={} --skip={}
-"""
-# `git diff` is not here: it takes the index's lock even when told not to. Submodules are not looked
-# into: git would start itself in them, with their configuration.
+_TABLE = load_table("git")
+PATH: str = _TABLE["path"].get(sys.platform, _TABLE["path"]["linux"])
 COMMANDS: Mapping[str, str] = {
-    "changed": (
-        "status -z --porcelain=v1 --untracked-files=no --no-renames --ignore-submodules=all"
-    ),
-    "untracked": "ls-files -z --others --exclude-standard --directory --no-empty-directory",
-    "history": _LOG + "-M -l50 {} --",
-    # without reading the contents of files, which may be many or not there
-    "history by name": _LOG + "-M100% {} --",
-    "news": _LOG + "-M -l50 {} ^{} --",
-    "base": "merge-base {} {}",
+    name: words.replace("LOG", _TABLE["log"]) for name, words in _TABLE["commands"].items()
 }
-# Values are numbers and commit ids and nothing else, so none can be read as an option.
 _NUMBER = re.compile(r"[0-9]{1,9}", re.A)
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.A)
-_ENVIRONMENT = {
-    "PATH": PATH,
-    "LC_ALL": "C",
-    "HOME": "/nonexistent",
-    "XDG_CONFIG_HOME": "/nonexistent",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_SYSTEM": "/dev/null",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_PAGER": "cat",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",
-}
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -243,18 +198,8 @@ def _is_commit(text: str) -> bool:
 # --- manifests -----------------------------------------------------------------------------------
 
 
-_IN_SECTION = r"^\[(?:{})\][ \t]*\n(?:(?!\[).*\n)*?name\s*=\s*[\"']([^\"'\n]+)"
-# file → where the project's name stands in it
-_MANIFESTS: Mapping[str, str] = {
-    "pyproject.toml": _IN_SECTION.format(r"project|tool\.poetry"),
-    "package.json": r'"name"\s*:\s*"([^"\n]+)"',
-    "Cargo.toml": _IN_SECTION.format("package"),
-    "go.mod": r'^module[ \t]+"?([^\s"]+)',
-}
-
-
 def _read_manifests(root: Path) -> Iterator[tuple[str, str]]:
-    for file, pattern in _MANIFESTS.items():
+    for file, pattern in _TABLE["manifests"].items():
         if name := re.search(pattern, read_text(root / file, 200_000), re.M):
             yield file, "".join(filter(str.isprintable, name[1]))[:200]
 
@@ -280,7 +225,7 @@ def ask_git(
             environment = _prepare_folder(Path(own), repository)
             until = min(deadline, time.monotonic() + MOST_SECONDS)
             return _collect_answer(
-                [program, *_BEFORE.split(), *words], repository.top, environment, until
+                [program, *_TABLE["before"].split(), *words], repository.top, environment, until
             )
     except (OSError, ValueError):
         return Answer(b"", "failed")
@@ -305,7 +250,8 @@ def _prepare_folder(own: Path, repository: Repository) -> dict[str, str]:
     for shared in repository.folder.glob("sharedindex.*"):
         (own / shared.name).symlink_to(shared)
     return {
-        **_ENVIRONMENT,
+        **_TABLE["environment"],
+        "PATH": PATH,
         "GIT_DIR": str(own),
         "GIT_WORK_TREE": str(repository.top),
         "GIT_OBJECT_DIRECTORY": str(repository.common / "objects"),

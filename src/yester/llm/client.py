@@ -25,40 +25,17 @@ from yester.config import Config
 from yester.errors import Busy, ConfigError, LlmError, Malformed, StoreBusy, Unreachable
 from yester.llm.questions import Prompt
 from yester.store.lock import write_lock
+from yester.tables import load_table
 from yester.text.server import BUSY, Server, clean_message, protocol_error, sendable_text
 
 PROVIDERS = ("none", "anthropic", "openai", "claude")
 DEFAULT_MODEL = "claude-haiku-5-5"
-# Where the installers of `claude` put it; $PATH is what a repository may have written.
-CLAUDE_PLACES = (
-    "~/.local/bin/claude",
-    "~/.claude/local/claude",
-    "/usr/local/bin/claude",
-    "/opt/homebrew/bin/claude",
-    "/usr/bin/claude",
-)
-# That no hook of ours runs for it, and it calls nobody but the model.
-CLAUDE_QUIET: Mapping[str, str] = {
-    "YESTER_OFF": "1",
-    "DISABLE_AUTOUPDATER": "1",
-    "DISABLE_TELEMETRY": "1",
-    "DISABLE_ERROR_REPORTING": "1",
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-}
-_CLAUDE_PATH = "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin"
-_CUT_OFF = "output token maximum"  # claude says so in words alone
+_TABLE = load_table("llm")
+CLAUDE_PLACES: Sequence[str] = _TABLE["claude"]["places"]
+CLAUDE_QUIET: Mapping[str, str] = _TABLE["claude"]["quiet"]
 _Request = tuple[str, dict[str, str] | None, dict[str, Any]]  # path, headers, body
 _LONGEST_KEY = 4096
 _WISHES = re.compile(r"effort|reasoning|output_config|format|schema", re.I)
-# How providers call the tokens that were read, and those that were written.
-_COUNTED = (
-    ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "prompt_tokens"),
-    ("output_tokens", "completion_tokens"),
-)
-_STOPS = {
-    "max_tokens": "length", "model_context_window_exceeded": "length", "length": "length",
-    "refusal": "refusal", "content_filter": "refusal",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +209,11 @@ def _make_answer(text: Any, usage: Mapping[str, Any], stop: str, cost: Any = Non
     if not isinstance(text, str):
         raise TypeError
     counts = {name: n for name, n in usage.items() if isinstance(n, int) and 0 <= n < 1e12}
-    read, written = (sum(counts.get(name, 0) for name in names) for names in _COUNTED)
+    read, written = (
+        sum(counts.get(name, 0) for name in names) for names in _TABLE["counted"].values()
+    )
     paid = float(cost) if isinstance(cost, int | float) and cost >= 0 else None
-    return Answer(text, read, written, _STOPS.get(stop, "done"), paid)
+    return Answer(text, read, written, _TABLE["stops"].get(stop, "done"), paid)
 
 
 # --- the user's own `claude` program -----------------------------------------------------------
@@ -290,12 +269,8 @@ class Claude:
         # The shape is asked for in words: its option for that costs another round.
         shape = "The answer is one JSON object of this schema and nothing else:"
         asked = f"{prompt.system}\n\n{shape}\n{msgspec.json.encode(prompt.schema).decode()}"
-        words = [
-            str(self._program), "--bare" if self._key else "--safe-mode", "-p",
-            "--output-format", "json", "--model", self.name, "--effort", "low", "--tools", "",
-            "--no-session-persistence", "--strict-mcp-config", "--disable-slash-commands",
-            "--system-prompt", asked,
-        ]  # fmt: skip
+        words = [str(self._program), "--bare" if self._key else "--safe-mode"]
+        words += [*_TABLE["claude"]["options"], "--model", self.name, "--system-prompt", asked]
         run = self._home / "run"
         try:
             with write_lock(run / "claude.lock", 0.0):
@@ -310,14 +285,9 @@ class Claude:
         return self._read_answer(printed)
 
     def _make_environment(self, folder: Path, most_tokens: int) -> dict[str, str]:
-        made = {
-            "HOME": str(account_home()),
-            "PATH": f"{self._program.parent}:{_CLAUDE_PATH}",
-            "LANG": "C.UTF-8",
-            **CLAUDE_QUIET,
-            "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(most_tokens),
-            "CLAUDE_CODE_MAX_RETRIES": "0",  # when to ask again is decided here
-        }
+        made = {**CLAUDE_QUIET, **_TABLE["claude"]["environment"], "HOME": str(account_home())}
+        made["PATH"] = f"{self._program.parent}:{made['PATH']}"
+        made["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = str(most_tokens)
         if self._url:
             made["ANTHROPIC_BASE_URL"] = self._url
         if self._key:
@@ -332,7 +302,7 @@ class Claude:
             found = msgspec.json.decode(printed, type=dict[str, Any])
             text, stop = found.get("result") or "", str(found.get("stop_reason"))
             if found.get("is_error") and stop != "refusal":
-                stop = "length" if _CUT_OFF in text else "failed"
+                stop = "length" if _TABLE["claude"]["cut_off"] in text else "failed"
             answer = _make_answer(text, found.get("usage") or {}, stop, found.get("total_cost_usd"))
         except (msgspec.MsgspecError, AttributeError, TypeError):
             raise protocol_error("claude") from None

@@ -228,13 +228,9 @@ def find_named_tags(text: str, used: Mapping[str, int]) -> list[str]:
 def suggest_tags(tags: Sequence[str], used: Mapping[str, int]) -> dict[str, str]:
     """tag → the tag in use that means the same: another spelling, a longer or a shorter form, or
     another name of the same thing."""
-    found = {}
-    for tag in tags:
-        if tag in used:
-            continue
-        if alike := _find_alike(tag, [other for other in used if other not in tags]):
-            found[tag] = alike
-    return found
+    others = [other for other in used if other not in tags]
+    found = {tag: _find_alike(tag, others) for tag in tags if tag not in used}
+    return {tag: alike for tag, alike in found.items() if alike}
 
 
 def _find_alike(tag: str, used: Sequence[str]) -> str:
@@ -257,13 +253,9 @@ def render_edit_form(values: Mapping[str, Any], head: str) -> str:
     category = category_of(values["type"])
     fields = [f"    {one.name}: {one.description}" for one in category.fields]
     lines = [*head.splitlines(), "", f"The content of a {category.name} may have:", *fields]
-    form = tomlkit.document()
-    for line in lines:
-        form.add(tomlkit.comment(line) if line else tomlkit.nl())
-    form.add(tomlkit.nl())
-    for name in EDIT_KEYS:
-        form.add(name, _toml_item(values[name]))
-    return tomlkit.dumps(form)
+    comments = "\n".join(f"# {line}".rstrip() for line in lines)
+    form = tomlkit.dumps({name: _toml_item(values[name]) for name in EDIT_KEYS})
+    return f"{comments}\n\n{form}"
 
 
 def parse_edit_form(text: str, name: str = "the text") -> Plain:
@@ -281,17 +273,11 @@ def parse_edit_form(text: str, name: str = "the text") -> Plain:
 
 
 def _toml_item(value: Any) -> Any:
-    """A value as people like to edit it: what is long stands on lines of its own."""
+    """A value as people like to edit it: what has several lines stands on lines of its own."""
     import tomlkit
 
-    if isinstance(value, str) and ("\n" in value or len(value) > 80):
+    if isinstance(value, str) and "\n" in value:
         return tomlkit.string(value, multiline=True)
     if isinstance(value, Mapping):
-        table = tomlkit.table()
-        for name, part in value.items():
-            table.add(name, _toml_item(part))
-        return table
-    item = tomlkit.item([*map(_toml_item, value)] if isinstance(value, list | tuple) else value)
-    if isinstance(item, tomlkit.items.Array) and len(item.as_string()) > 60:
-        item.multiline(True)
-    return item
+        return {name: _toml_item(part) for name, part in value.items()}
+    return [*map(_toml_item, value)] if isinstance(value, list | tuple) else value
