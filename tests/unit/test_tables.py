@@ -11,7 +11,7 @@ pytestmark = pytest.mark.requirement("DIS-03", "DIS-09")
 
 # They begin a sentence after words that only lead in: test_utterances.py walks them.
 WITH_A_LEAD = ("rules", "decisions", "labels", "withdrawals")
-TABLES = ("tools", "statements", "talk", "utterances")
+TABLES = ("tools", "statements", "talk", "utterances", "fence")
 SECTIONS = [
     (table, section)
     for table in (*TABLES, "categories")
