@@ -14,6 +14,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from yester.tables import load_pattern
 from yester.text.sentences import sentence_spans
@@ -24,19 +25,9 @@ _HEAD, _TAIL = 4_000, 2_000
 _PROSE = 0.7  # share of letters and spaces below which a line is output of a program
 _SHORT_LINE = 12
 
-_OF_RULES = re.compile(r"(?i)\b(?:rules?|guidelines?|conventions?|remember|from now on|follow)\b")
-_INDENTED = re.compile(r"(?: {4}|\t)\s{0,40}(?![-*•\d\s])")
-
-_BLOCK = re.compile(r'```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|""".*?(?:"""|\Z)', re.S)
-_QUOTED = re.compile(
-    r'"[^"\n]{1,400}"|“[^”\n]{1,400}”|«[^»\n]{1,400}»|„[^“”\n]{1,400}[“”]'
-    r"|(?<!\w)'[^'\n]{1,200}'(?!\w)|(?<!\w)‘[^’\n]{1,200}’(?!\w)|`[^`\n]{1,400}`|https?://\S{1,400}"
-)
-_SPACE = re.compile(r"\s")
-_TAG = re.compile(r"<(/?)([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>")
-
+# How a line of a list begins.
 _MARKER = re.compile(r"\s{0,80}(?:(?:[-*•–]|\d{1,2}[.)]|[A-Za-z][.)]|\[[ x]\])\s{1,4}){0,2}")
-_CONTINUES = re.compile(r"[a-z(]")
+_pattern = partial(load_pattern, "utterances")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +62,11 @@ def has_foreign_lines(prompt: str) -> bool:
 
 
 def _is_by_program(prompt: str) -> bool:
-    return load_pattern("utterances", "by a program").match(prompt) is not None
+    return _pattern("by a program").match(prompt) is not None
 
 
 def _mask_foreign(prompt: str) -> str:
-    text = _BLOCK.sub(lambda m: _mask_lines(m[0]), prompt)
+    text = _pattern("block").sub(lambda m: _mask_lines(m[0]), prompt)
     parts: list[str] = []
     at = 0
     for start, end in sorted(_find_tagged(text)):  # what holds others comes before them
@@ -83,13 +74,13 @@ def _mask_foreign(prompt: str) -> str:
             start = max(start, at)
             parts += (text[at:start], _mask_lines(text[start:end]))
             at = end
-    return _QUOTED.sub(_mask_quoted, "".join((*parts, text[at:])))
+    return _pattern("quoted").sub(_mask_quoted, "".join((*parts, text[at:])))
 
 
 def _mask_quoted(quoted: re.Match[str]) -> str:
     """`pnpm` is a name the user uses; `pnpm test` and "pnpm" are somebody else's words."""
     text = quoted[0]
-    return text if text[0] == "`" and not _SPACE.search(text) else MASK * len(text)
+    return text if text[0] == "`" and len(text.split()) == 1 else MASK * len(text)
 
 
 def _mask_lines(text: str) -> str:
@@ -100,7 +91,7 @@ def _mask_lines(text: str) -> str:
 def _find_tagged(text: str) -> Iterator[tuple[int, int]]:
     """What stands between a tag and its end, tags included."""
     opened: defaultdict[str, list[int]] = defaultdict(list)
-    for tag in _TAG.finditer(text):
+    for tag in _pattern("tag").finditer(text):
         if not tag[1]:
             opened[tag[2]].append(tag.start())
         elif opened[tag[2]]:
@@ -127,14 +118,14 @@ def _find_passages(masked: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _announces_paste(line: str) -> bool:
-    announced = load_pattern("utterances", "pasted").match(line)
-    return announced is not None and not _OF_RULES.search(line)
+    announced = _pattern("pasted").match(line)
+    return announced is not None and not _pattern("of rules").search(line)
 
 
 def _is_own_line(line: str) -> bool:
     bare = line.replace(MASK, "").strip()
-    foreign = load_pattern("utterances", "foreign line")
-    if not bare or foreign.match(line) or _INDENTED.match(line):
+    foreign = _pattern("foreign line")
+    if not bare or foreign.match(line) or _pattern("indented").match(line):
         return False
     letters = sum(c.isalpha() or c.isspace() for c in bare)
     return len(bare) < _SHORT_LINE or letters >= _PROSE * len(bare)
@@ -142,7 +133,7 @@ def _is_own_line(line: str) -> bool:
 
 def _continues_line(last: str, line: str) -> bool:
     """A sentence wrapped by hand: nothing ended the line, and the next begins in lower case."""
-    return last not in ".!?:;" and _CONTINUES.match(line) is not None
+    return last not in ".!?:;" and (line[:1] == "(" or "a" <= line[:1] <= "z")
 
 
 def _cut_sentences(masked: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -152,7 +143,7 @@ def _cut_sentences(masked: str, start: int, end: int) -> Iterator[tuple[int, int
     begin = marker.end() if marker else 0
     for first, last in sentence_spans(passage[begin:]):
         at = start + begin + first
-        turns = load_pattern("utterances", "turn")
+        turns = _pattern("turn")
         for turn in turns.finditer(passage, begin + first + 1, begin + last):
             yield from _trim_span(masked, at, start + turn.start())
             at = start + turn.end()
