@@ -24,7 +24,7 @@ from yester.agents.values import decode_json, dict_at, load_object, parse_time, 
 from yester.capture.rules import Rules
 from yester.ingest.transcripts import Ingest, rebuild_if_stale
 from yester.memories.memory import TRUST
-from yester.model import Archived, Filters, Item, Paging, Project, Session, replace
+from yester.model import Filters, Item, Paging, Project, Session, replace
 from yester.project import EXCLUDED, Projects, named_project
 from yester.store.contract import Store
 from yester.tables import load_table
@@ -35,8 +35,17 @@ _SECONDS = 100_000_000_000  # a time that is smaller is none in milliseconds
 _ABOUT = 4_000  # records; of a file without a known number of them progress is told by place
 
 
+class MemoryReader(NamedTuple):
+    """What an importer's module knows of its files; kept there as `READER`."""
+
+    is_own_file: Callable[[Path], bool]
+    read_items: Callable[[Reading, Places], Iterator[Item]]
+    # further files, as the program's own settings name them; given the user's home
+    list_more: Callable[[Path], Iterable[Path]] = lambda _home: ()
+
+
 class Importer(msgspec.Struct, frozen=True):
-    """A row of the table, and what its module knows of such files."""
+    """A row of the table."""
 
     name: str
     label: str
@@ -48,14 +57,11 @@ class Importer(msgspec.Struct, frozen=True):
         found: MemoryReader = import_module(f"yester.operate.importers.{self.module}").READER
         return found
 
-
-class MemoryReader(NamedTuple):
-    """What an importer's module knows; kept there as `READER`."""
-
-    is_own_file: Callable[[Path], bool]
-    read_items: Callable[[Reading, Places], Iterator[Item]]
-    # further files, as the program's own settings name them; given the user's home
-    list_more: Callable[[Path], Iterable[Path]] = lambda _home: ()
+    def read_items(self, reading: Reading, places: Places) -> Iterator[Item]:
+        try:
+            yield from self.reader.read_items(reading, places)
+        except DatabaseProblem as problem:
+            reading.report_bad(0, str(problem))
 
 
 def load_importers() -> dict[str, Importer]:
@@ -78,26 +84,24 @@ def find_memories(home: Path, importers: Iterable[Importer]) -> list[Found]:
     """What there is to import, in the places where these programs keep it."""
     found = []
     for importer in importers:
-        reader, places = importer.reader, dict[Path, list[Path]]()
+        places: dict[Path, Iterable[Path]] = {}
         for pattern in importer.places:
             fixed, star, rest = pattern.removeprefix("~/").partition("*")
-            above = home / fixed
-            places[above] = sorted(above.glob(f"*{rest}")) if star else [above]
-        for file in reader.list_more(home):
-            places.setdefault(file.parent, []).append(file)
+            places[home / fixed] = (home / fixed).glob(f"*{rest}") if star else [home / fixed]
+        for file in importer.reader.list_more(home):
+            places[file.parent] = [*places.get(file.parent, ()), file]
         for where, files in places.items():
-            own = tuple(file for file in files if file.is_file() and reader.is_own_file(file))
-            if own:
+            if own := tuple(name_files(importer, sorted(files))):
                 found.append(Found(importer, own[0] if len(own) == 1 else where, own))
     return found
 
 
 def name_files(importer: Importer, paths: Iterable[Path]) -> Iterator[Path]:
-    """The files that a user has named, those of a folder among them."""
+    """Those of its files among these, and in these folders."""
     for path in paths:
-        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-        own = (file for file in inside if file.is_file() and importer.reader.is_own_file(file))
-        yield from (file.absolute() for file in own)
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file() and importer.reader.is_own_file(file):
+                yield file.absolute()
 
 
 # --- which project -------------------------------------------------------------------------------
@@ -127,15 +131,6 @@ class Places:
     @cached_property
     def _stored(self) -> Mapping[str, Project]:
         return {name: one for one in self.store.projects() for name in (one.key, one.name)}
-
-    @cached_property
-    def archived(self) -> frozenset[str]:
-        """The sessions that yester itself has archived, as an archive calls them."""
-        from yester.llm.archive import short_key  # with much that other importers do not need
-
-        numbers = (one.session for one in self.store.entries(Archived))
-        found = (self.store.sessions(Filters(session_id=number)) for number in numbers)
-        return frozenset(short_key(one.key) for sessions in found for one in sessions)
 
     def find_project(self, place: str, session: str = "", agent: str = "") -> Project:
         """The project of a name or folder; that of the session counts first."""
@@ -209,48 +204,40 @@ def make_import(
     return item
 
 
-def read_rows(
-    reading: Reading, database: Database, table: str, columns: tuple[str, ...]
-) -> Iterator[dict[str, Any]]:
-    """The rows of a table by id, page by page; None for a column this version does not have. What
-    cannot be read is reported and costs no more than its page."""
-    if not database.table_columns(table):
-        return
-    last, size = -1, reading.path.stat().st_size
-    while True:
+class Row(dict[str, Any]):
+    """A row of a table; None for a column that this version does not have."""
+
+    def __missing__(self, name: str) -> None:
+        return None
+
+
+def read_rows(reading: Reading, database: Database, table: str) -> Iterator[Row]:
+    """The rows of a table by id, page by page. What cannot be read is reported and costs no more
+    than its page."""
+    columns, last = database.table_columns(table), -1
+    size, more = reading.path.stat().st_size, bool(columns)
+    while more:
+        after = f"WHERE rowid > {last} ORDER BY rowid LIMIT {_PAGE}"
         try:
-            rows = database.select_records(
-                table, ("rowid", *columns), f"WHERE rowid > {last} ORDER BY rowid LIMIT {_PAGE}"
-            )
+            rows = database.select_records(table, ("rowid", *columns), after)
         except DatabaseProblem as problem:
             reading.report_bad(f"{table}/{last + 1}", str(problem))
             return
         for row in rows:
             last = row["rowid"]
-            yield row
+            yield Row(row)
             # How far it is, for whoever waits; there is no place to go on from.
             reading.offset = min(reading.offset + size // _ABOUT, size)
-        if len(rows) < _PAGE:
-            return
-
-
-_TEXTS = msgspec.json.Decoder(list[str])
+        more = len(rows) == _PAGE
 
 
 def read_texts(value: Any) -> tuple[str, ...]:
     """A list of texts as a column holds it: as JSON, as one text, or not at all."""
-    if not value:
-        return ()
-    found: Any = value
+    found = value
     if isinstance(value, str):
-        try:
-            found = _TEXTS.decode(value)
-        except msgspec.MsgspecError:
-            found = decode_json(value)
-            found = found if isinstance(found, list) else [value]
-    if not isinstance(found, list):
-        return ()
-    texts = [one.strip() for one in found if isinstance(one, str)]
+        found = decode_json(value) if value.startswith("[") else None
+        found = found if isinstance(found, list) else [value]
+    texts = [one.strip() for one in found or () if isinstance(one, str)]
     return tuple(dict.fromkeys(filter(None, texts)))
 
 
@@ -271,8 +258,7 @@ def open_import(store: Store, importer: Importer, places: Places) -> Ingest:
     """The way in for an importer's files."""
     rebuild_if_stale(store)
     reader = Reader(
-        importer.reader.is_own_file,
-        lambda reading: importer.reader.read_items(reading, places),
+        importer.reader.is_own_file, lambda reading: importer.read_items(reading, places)
     )
     return Ingest(store, places.projects, Options(), places.rules, find_reader=lambda _: reader)
 
@@ -304,7 +290,7 @@ def preview_files(importer: Importer, files: Iterable[Path], places: Places) -> 
     preview = Preview()
     for file in files:
         reading = Reading(file, places.projects, Options())
-        for item in filter(reading.keeps, importer.reader.read_items(reading, places)):
+        for item in filter(reading.keeps, importer.read_items(reading, places)):
             if item.project == EXCLUDED.key:
                 reading.skip("excluded")
                 continue

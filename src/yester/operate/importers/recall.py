@@ -6,11 +6,12 @@ Where a transcript is still there, `yester index` reads it, and more of it than 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Reading
-from yester.agents.databases import Database, DatabaseProblem, has_tables
+from yester.agents.databases import Database, has_tables
 from yester.agents.values import first_line, to_text
 from yester.model import Item
 from yester.operate.importers.base import (
@@ -27,36 +28,27 @@ _ROLES = {"user": ("prompt", "user"), "assistant": ("message", "assistant")}
 
 
 def _read_index(reading: Reading, places: Places) -> Iterator[Item]:
-    try:
-        with Database(reading.path) as database:
-            sessions = {
-                to_text(row["id"]): row
-                for row in read_rows(
-                    reading, database, "sessions", ("id", "project_path", "jsonl_path", "title")
-                )
-            }
-            gone = {key for key, row in sessions.items() if not _has_transcript(row, key, places)}
-            for row in read_rows(reading, database, "messages", _MESSAGE):
-                session = to_text(row["session_id"])
-                if session in gone:
-                    place = to_text(sessions[session]["project_path"] or "")
-                    yield from _make_message(reading, places, row, session, place)
-                else:
-                    reading.skip("its transcript is there")
-            for row in read_rows(reading, database, "content", _CONTENT):
-                # Of a session whose transcript is there it has nothing that this has not.
-                if to_text(row["source_id"]).partition(":")[0] in sessions.keys() - gone:
-                    reading.skip("its transcript is there")
-                elif isinstance(row["content"], str):
-                    yield _make_note(reading, places, row)
-                else:
-                    reading.report_bad(f"content/{row['rowid']}", "holds no text")
-    except DatabaseProblem as problem:
-        reading.report_bad(0, str(problem))
-
-
-_MESSAGE = ("uuid", "session_id", "type", "content", "tool_name", "file_paths", "timestamp")
-_CONTENT = ("content_type", "source_id", "project_path", "title", "content", "timestamp")
+    with Database(reading.path) as database:
+        read = partial(read_rows, reading, database)
+        sessions = {to_text(row["id"]): row for row in read("sessions")}
+        gone = {key for key, row in sessions.items() if not _has_transcript(row, key, places)}
+        for row in read("messages"):
+            session = to_text(row["session_id"])
+            if session not in gone:
+                reading.skip("its transcript is there")
+            elif not isinstance(row["content"], str):
+                reading.report_bad(f"messages/{row['rowid']}", "holds no text")
+            else:
+                place = to_text(sessions[session]["project_path"] or "")
+                yield _make_message(reading, places, row, session, place)
+        for row in read("content"):
+            # Of a session whose transcript is there it has nothing that this has not.
+            if to_text(row["source_id"]).partition(":")[0] in sessions.keys() - gone:
+                reading.skip("its transcript is there")
+            elif isinstance(row["content"], str):
+                yield _make_note(reading, places, row)
+            else:
+                reading.report_bad(f"content/{row['rowid']}", "holds no text")
 
 
 def _has_transcript(row: dict[str, Any], session: str, places: Places) -> bool:
@@ -67,13 +59,10 @@ def _has_transcript(row: dict[str, Any], session: str, places: Places) -> bool:
 
 def _make_message(
     reading: Reading, places: Places, row: dict[str, Any], session: str, place: str
-) -> Iterator[Item]:
-    if not isinstance(row["content"], str):
-        reading.report_bad(f"messages/{row['rowid']}", "holds no text")
-        return
+) -> Item:
     tool = to_text(row["tool_name"] or "")
     kind, role = ("message", "tool") if tool else _ROLES.get(row["type"], ("message", "assistant"))
-    yield make_import(
+    return make_import(
         reading, places, to_text(row["uuid"] or f"{session}/{row['rowid']}"), kind, place,
         body=row["content"], role=role, tool=tool, session=session, agent=_AGENT,
         epoch=read_time(row["timestamp"]), files_read=read_texts(row["file_paths"]),
