@@ -48,7 +48,6 @@ GROUPS = (
         "operate.backups",
         "operate.bench",
         "operate.notes",
-        "operate.forgetting",
     ),
     ("memory",),
     ("context",),

@@ -20,11 +20,19 @@ from yester.known_secrets import KnownSecrets
 from yester.memories.files import INSIDE
 from yester.memory import Memory, missing_items
 from yester.model import CURATED, DISTILLED, Filters, Forgotten, Item, Session, replace
-from yester.operate import forgetting
-from yester.operate.forgetting import Progress, Wish, has_words
 from yester.operations import fields
 from yester.operations.fields import about
 from yester.operations.request import DatedRequest, Request, make_filters
+from yester.operations.wish import (
+    Progress,
+    Wish,
+    count_quotes,
+    count_secrets,
+    grant_wish,
+    has_words,
+    list_copies,
+    load_wish,
+)
 from yester.redact import redact
 from yester.store import walk_items
 from yester.text.sentences import shorten_text
@@ -109,7 +117,7 @@ class _Chosen(Struct):
     sessions: list[Session] = field(default_factory=list)  # whole ones
     projects: list[str] = field(default_factory=list)  # whole ones, by their keys
     words: list[str] = field(default_factory=list)  # wherever they stand
-    titled: list[Session] = field(default_factory=list)  # only their titles go
+    titled: list[Session] = field(default_factory=list)  # only what they are called goes
 
 
 def forget_items(
@@ -117,47 +125,35 @@ def forget_items(
 ) -> Forgetting:
     """Take something out for good, with all that came of it, also from backups; shows what would
     go unless `yes`. There is no undo."""
-    finished = False
-    if request.yes:
-        _refuse_programs(memory)
-        finished = finish_wish(memory, progress)
+    finished = request.yes and _finish_wish(memory, progress)
     try:
         chosen = _choose_items(memory, request)
     except (NotFound, UsageError):
         if not finished:
             raise
         chosen = _Chosen([])  # it was this that was begun before
-    store = memory.reading
+    store, projects = memory.reading, chosen.projects
     whole = [one.id for one in (*chosen.sessions, *chosen.titled)]
-    found = store.forget([one.id for one in chosen.items], whole, chosen.projects, dry_run=True)
+    found = store.forget([one.id for one in chosen.items], whole, projects, dry_run=True)
     gone = store.get(found.items)
-    elsewhere = _list_elsewhere(memory, gone, found)
-    dropped: dict[str, str] = {}
-    backups = [path.name for path in forgetting.list_copies(memory.home)]
-    if request.yes and (gone or found.sessions or chosen.projects or chosen.words):
-        wish = _make_wish(memory, chosen, found)
+    answer = _describe_forgetting(memory, request.yes, gone, found)
+    if request.yes and (gone or found.sessions or projects or chosen.words):
+        roots = [one.root for one in store.projects() if one.key in projects and one.root]
+        keys = sorted({one.key for one in found.sessions})
+        wish = Wish("forget", memory.now, keys, roots, chosen.words)
         _bury_items(memory, chosen, found, gone, wish.made)
-        forgetting.save_wish(memory.home, wish)
-        dropped = dict(_fulfil_wish(memory, wish, progress))
-    return _describe_forgetting(memory, request.yes, gone, found, elsewhere, backups, dropped)
+        answer.dropped = grant_wish(memory, wish, progress)
+    return answer
 
 
-def finish_wish(memory: Memory, progress: Progress = lambda *_: None) -> bool:
-    """Something was begun and not finished: it is now."""
-    wish = forgetting.load_wish(memory.home)
-    if wish is not None:
-        _fulfil_wish(memory, wish, progress)
-    return wish is not None
-
-
-def _fulfil_wish(memory: Memory, wish: Wish, progress: Progress) -> dict[str, str]:
-    args = (memory.home, memory.store, wish, memory.config, memory.environ, progress)
-    return dict(forgetting.fulfil_wish(*args))
-
-
-def _refuse_programs(memory: Memory) -> None:
+def _finish_wish(memory: Memory, progress: Progress) -> bool:
+    """Something was begun and not finished: it is now. Only a user may act."""
     if memory.origin != "user":
         raise NotYours("what is forgotten is the user's word; a program can only look")
+    wish = load_wish(memory.home)
+    if wish is not None:
+        grant_wish(memory, wish, progress)
+    return wish is not None
 
 
 def _choose_items(memory: Memory, request: ForgetRequest) -> _Chosen:
@@ -195,18 +191,10 @@ def _choose_items(memory: Memory, request: ForgetRequest) -> _Chosen:
     elif narrowed == ["projects"] and not words:
         chosen.sessions = store.sessions(filters)
         chosen.projects = list(filters.projects)
-    elif not (items or chosen.titled or forgetting.count_quotes(store, chosen.words)):
+    elif not (items or chosen.titled or count_quotes(store, chosen.words)):
         memory.check_names(filters)
         raise NotFound("nothing of the kind is stored; `--verify` looks at every byte")
     return chosen
-
-
-def _make_wish(memory: Memory, chosen: _Chosen, found: Forgotten) -> Wish:
-    roots = {one.key: one.root for one in memory.reading.projects()}
-    return Wish(
-        "forget", memory.now, sorted({one.key for one in found.sessions}),
-        [root for key in chosen.projects if (root := roots.get(key))], chosen.words,
-    )  # fmt: skip
 
 
 def _bury_items(
@@ -232,16 +220,9 @@ def _bury_items(
 
 
 def _describe_forgetting(
-    memory: Memory,
-    done: bool,
-    gone: Sequence[Item],
-    found: Forgotten,
-    elsewhere: list[Elsewhere],
-    backups: list[str],
-    dropped: dict[str, str],
+    memory: Memory, done: bool, gone: Sequence[Item], found: Forgotten
 ) -> Forgetting:
     names = memory.project_names()
-    named = set(found.items) - set(found.derived)
     samples = [
         Sample(
             id=item.id, kind=item.kind, date=item.epoch,
@@ -249,26 +230,27 @@ def _describe_forgetting(
             title=shorten_text(redact(item.title or item.body), _TITLE),
         )
         for item in gone
-        if item.id in named
+        if item.id not in found.derived
     ]  # fmt: skip
-    many = f"{len(gone):,} item{'' if len(gone) == 1 else 's'}"
-    whole = f"{many} of {len(found.sessions):,} session{'' if len(found.sessions) == 1 else 's'}"
-    told = "would go" if not done else "gone, and every backup written anew"
+    many = f"{_count(len(gone), 'item')} of {_count(len(found.sessions), 'session')}"
+    told = "gone, and every backup written anew" if done else "would go"
     return Forgetting(
         done=done, items=len(gone), kinds=dict(Counter(item.kind for item in gone)),
         derived=len(found.derived), sessions=len(found.sessions),
         oldest=min((item.epoch for item in gone), default=0),
         newest=max((item.epoch for item in gone), default=0),
-        samples=[] if done else samples[:_SAMPLES], marked=list(found.marked), backups=backups,
-        dropped=dropped, elsewhere=elsewhere, message=f"{whole} {told}. {_NO_UNDO}",
+        samples=[] if done else samples[:_SAMPLES], marked=list(found.marked),
+        backups=[path.name for path in list_copies(memory.home)], dropped={},
+        elsewhere=[*_list_transcripts(memory, found), *_list_notes(memory, gone)],
+        message=f"{many} {told}. {_NO_UNDO}",
     )  # fmt: skip
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 # --- what is not ours ----------------------------------------------------------------------------
-
-
-def _list_elsewhere(memory: Memory, gone: Sequence[Item], found: Forgotten) -> list[Elsewhere]:
-    return [*_list_transcripts(memory, found), *_list_notes(memory, gone)]
 
 
 def _list_transcripts(memory: Memory, found: Forgotten) -> Iterator[Elsewhere]:
@@ -311,28 +293,21 @@ def redact_again(
     """Apply today's rules for secrets to everything stored and to backups; counts what it would
     take out unless `yes`. There is no undo."""
     if request.yes:
-        _refuse_programs(memory)
-        finish_wish(memory, progress)
-    secrets = forgetting.count_secrets(memory.reading)
-    backups = [path.name for path in forgetting.list_copies(memory.home)]
-    dropped: dict[str, str] = {}
-    if request.yes:
-        wish = Wish("redact", memory.now)
-        forgetting.save_wish(memory.home, wish)
-        dropped = _fulfil_wish(memory, wish, progress)
-    number = sum(secrets.values())
-    many = f"{number:,} secret{'' if number == 1 else 's'}"
+        _finish_wish(memory, progress)
+    secrets = count_secrets(memory.reading)
+    backups = [path.name for path in list_copies(memory.home)]
+    dropped = grant_wish(memory, Wish("redact", memory.now), progress) if request.yes else {}
     told = "taken out, and every backup written anew" if request.yes else "would be taken out"
     return Redacted(
         done=request.yes, secrets=dict(sorted(secrets.items())), backups=backups, dropped=dropped,
-        message=f"{many} in the store {told}. {_NO_UNDO}",
+        message=f"{_count(secrets.total(), 'secret')} in the store {told}. {_NO_UNDO}",
     )  # fmt: skip
 
 
 def redact_secret(memory: Memory, value: str, progress: Progress = lambda *_: None) -> Redacted:
     """Take one value out of everything, and keep it out for ever. It is not kept: a keyed digest
     knows it again."""
-    _refuse_programs(memory)
+    _finish_wish(memory, progress)
     KnownSecrets(memory.home).add(value)
     memory.close()  # whoever opens the store knows it from then on
     _ = memory.store

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from yester.known_secrets import KnownSecrets
 from yester.memory import Memory
-from yester.operate.forgetting import list_copies, load_wish, own_files
 from yester.operations.fields import about
 from yester.operations.request import NoRequest
+from yester.operations.wish import list_copies, load_wish, own_files
 from yester.project import Projects
 from yester.redact import redact
 from yester.tombstones import Tombstones
@@ -91,7 +91,7 @@ def _list_stored(memory: Memory) -> list[Stored]:
 def _measure_files(memory: Memory) -> list[Sized]:
     sizes: defaultdict[str, list[int]] = defaultdict(list)
     copies = set(list_copies(memory.home))
-    for path in own_files(memory.home, memory.config, memory.environ):
+    for path in own_files(memory):
         sizes[_name_file(memory.home, path, path in copies)].append(path.stat().st_size)
     return [Sized(what=what, files=len(some), bytes=sum(some)) for what, some in sizes.items()]
 

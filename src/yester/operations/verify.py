@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from yester.errors import StoreError
 from yester.memory import Memory
-from yester.operate.forgetting import own_files
 from yester.operations import fields
 from yester.operations.fields import about
 from yester.operations.request import Request
+from yester.operations.wish import own_files
 from yester.store import search_values
 
 _CHUNK = 1 << 23  # bytes of a file that are looked at together
@@ -58,7 +58,7 @@ def verify_absence(memory: Memory, request: VerifyRequest) -> Verified:
         return [string for string, some in forms.items() if any(one in folded for one in some)]
 
     numbers = {string: number for number, string in enumerate(request.strings, 1)}
-    files = own_files(memory.home, memory.config, memory.environ)
+    files = own_files(memory)
     found: list[Occurrence] = []
     size = databases = 0
     for path in files:

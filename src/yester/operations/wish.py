@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
@@ -23,10 +23,10 @@ from msgspec import Struct, field
 
 from yester.capture.question import ask_worker
 from yester.capture.spool import open_spool
-from yester.config import Config
 from yester.errors import StoreBusy, YesterError
 from yester.files import read_bytes, replace_file
 from yester.llm.archive import edit_archives, short_key
+from yester.memory import Memory
 from yester.operate.backups import list_backups
 from yester.operate.purge import open_copy, purge_store, redact_store
 from yester.redact import find_named, find_secrets, redact, strip_private
@@ -54,32 +54,36 @@ class Wish(Struct):
     words: list[str] = field(default_factory=list)  # what stands with all of them goes
     backups: list[str] = field(default_factory=list)  # those that are done
 
+    def names(self, text: str) -> bool:
+        """Is this a text of one of the sessions or places, or one with these words?"""
+        places = [os.path.join(place, "") for place in self.places]  # noqa: PTH118 -- ends with /
+        return (
+            any(key in text for key in self.sessions)
+            or any(place in text or f'"{place[:-1]}"' in text for place in places)
+            or bool(self.words and has_words(text, self.words))
+        )
 
-def wish_file(home: Path) -> Path:
+
+def _wish_file(home: Path) -> Path:
     return home / "forgetting"
 
 
 def load_wish(home: Path) -> Wish | None:
     """What was begun and not finished."""
     with suppress(FileNotFoundError):
-        return msgspec.json.decode(wish_file(home).read_bytes(), type=Wish)
+        return msgspec.json.decode(_wish_file(home).read_bytes(), type=Wish)
     return None
 
 
-def save_wish(home: Path, wish: Wish) -> None:
-    replace_file(wish_file(home), msgspec.json.encode(wish), sync=True)
+def _save_wish(home: Path, wish: Wish) -> None:
+    replace_file(_wish_file(home), msgspec.json.encode(wish), sync=True)
 
 
-def fulfil_wish(
-    home: Path,
-    store: Store,
-    wish: Wish,
-    config: Config,
-    environ: Mapping[str, str],
-    progress: Progress = lambda *_: None,
-) -> Mapping[str, str]:
+def grant_wish(memory: Memory, wish: Wish, progress: Progress) -> dict[str, str]:
     """Do all of it; what could not be rewritten, and why. Nobody takes events in meanwhile: the
     worker ends first, and hooks leave theirs in the spool."""
+    home, store = memory.home, memory.store
+    _save_wish(home, wish)
     with _no_worker(home):
         _change_store(store, wish, home)
         for path in store_files(home):
@@ -88,11 +92,20 @@ def fulfil_wish(
         with write_lock(home / "run" / "restore.lock", _STOPPING):
             dropped = _rewrite_backups(home, wish, progress)
         progress("spool, logs, archives", 0, 1)
-        _clean_spool(home, wish, environ)
+        _clean_spool(memory, wish)
         (home / "run" / "armed").unlink(missing_ok=True)  # words of errors; the next worker's
-        _empty_logs(home)
-        edit_archives(config, _block_changer(wish))
-        wish_file(home).unlink(missing_ok=True)
+        for log in home.glob("logs/*"):  # nothing that was captured; paths and sessions may be
+            with suppress(OSError):
+                os.truncate(log, 0)
+        names = {short_key(key) for key in wish.sessions}
+
+        def change(name: str, block: str) -> str:
+            if wish.what == "redact":
+                return redact(block)
+            return "" if name in names or wish.names(block) else block
+
+        edit_archives(memory.config, change)
+        _wish_file(home).unlink(missing_ok=True)
     return dropped
 
 
@@ -109,9 +122,6 @@ def _no_worker(home: Path) -> Iterator[None]:
         raise StoreBusy(
             f"{home}: the worker does not end, and it may write; yester worker stop, then ask again"
         ) from None
-
-
-# --- stores --------------------------------------------------------------------------------------
 
 
 def _change_store(store: Store, wish: Wish, home: Path) -> None:
@@ -137,14 +147,6 @@ def has_words(text: str, words: Sequence[str]) -> bool:
     return all(word in folded for word in words)
 
 
-def count_quotes(store: Store, words: Sequence[str]) -> int:
-    """In how many lines of histories and ledgers all these words stand."""
-    return _blank_quotes(store, words, apply=False) if words else 0
-
-
-# --- backups -------------------------------------------------------------------------------------
-
-
 def list_copies(home: Path) -> list[Path]:
     """Every copy of the store: backups, and former stores that a restore has put aside."""
     return [*list_backups(home), *sorted(home.glob("yester-before-restore-*.db"))]
@@ -152,88 +154,50 @@ def list_copies(home: Path) -> list[Path]:
 
 def _rewrite_backups(home: Path, wish: Wish, progress: Progress) -> dict[str, str]:
     """Each backup without what goes; one that cannot be read is dropped, with the reason."""
-    for pattern in _LEFT_BEHIND:
-        for left in home.glob(pattern):
-            rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+    for left in (path for pattern in _LEFT_BEHIND for path in home.glob(pattern)):
+        rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
     copies, dropped = list_copies(home), dict[str, str]()
     for number, path in enumerate(copies):
         progress("backups", number, len(copies))
         if path.name in wish.backups:
             continue
         try:
-            _rewrite_backup(home, path, wish)
+            with open_copy(path, home, wish.made) as (store, copy):
+                _change_store(store, wish, home)
+                scrub_store(copy, copy.parent)
+                maintenance_of(store).backup(path)
         except YesterError as error:
             dropped[path.name] = str(error)
             path.unlink(missing_ok=True)
         Path(f"{path}-wal").unlink(missing_ok=True)
         wish.backups.append(path.name)
-        save_wish(home, wish)
+        _save_wish(home, wish)
     progress("backups", len(copies), len(copies))
     return dropped
 
 
-def _rewrite_backup(home: Path, path: Path, wish: Wish) -> None:
-    with open_copy(path, home, wish.made) as (store, copy):
-        _change_store(store, wish, home)
-        scrub_store(copy, copy.parent)
-        maintenance_of(store).backup(path)
-
-
-# --- files ---------------------------------------------------------------------------------------
-
-
-def _clean_spool(home: Path, wish: Wish, environ: Mapping[str, str]) -> None:
-    """What waits, and what was set aside, of these sessions and places, or with these words; for a
-    redaction without its secrets."""
-    for folder in open_spool(home, environ).folders:
-        gone = []
+def _clean_spool(memory: Memory, wish: Wish) -> None:
+    """What waits, and what was set aside, without what is meant; for a redaction without its
+    secrets."""
+    for folder in open_spool(memory.home, memory.environ).folders:
         for path in (*folder.glob("new/*"), *folder.glob("bad/*"), *folder.glob("tmp/*")):
             with suppress(OSError):
-                data = read_bytes(path, _LARGEST_EVENT)
-                if wish.what == "redact":
-                    text = data.decode("utf-8", "surrogateescape")
-                    if (clean := redact(text)) != text:
-                        part = folder / "tmp" / path.name  # what stands in `new` is an event
-                        replace_file(part, clean.encode("utf-8", "surrogateescape"))
-                        part.replace(path)
-                elif _is_named(data.decode("utf-8", "replace"), wish):
+                text = read_bytes(path, _LARGEST_EVENT).decode("utf-8", "surrogateescape")
+                if wish.what == "redact" and (clean := redact(text)) != text:
+                    part = folder / "tmp" / path.name  # what stands in `new` is an event
+                    replace_file(part, clean.encode("utf-8", "surrogateescape"))
+                    part.replace(path)
+                elif wish.names(text):
                     path.unlink()
-                    gone.append(path.name)
-        reasons = folder / "reasons"
-        if gone and reasons.exists():
-            lines = reasons.read_text("utf-8", "replace").splitlines(keepends=True)
-            kept = [line for line in lines if line.partition("\t")[0] not in gone]
-            replace_file(reasons, "".join(kept))
-
-
-def _is_named(data: str, wish: Wish) -> bool:
-    places = [os.path.join(place, "") for place in wish.places]  # noqa: PTH118 -- ends with /
-    return (
-        any(key in data for key in wish.sessions)
-        or any(place in data or f'"{place[:-1]}"' in data for place in places)
-        or bool(wish.words and has_words(data, wish.words))
-    )
-
-
-def _empty_logs(home: Path) -> None:
-    """Nothing that was captured stands there; paths and sessions may."""
-    for path in home.glob("logs/*"):
-        with suppress(OSError):
-            os.truncate(path, 0)
-
-
-def _block_changer(wish: Wish) -> Callable[[str, str], str]:
-    names = {short_key(key) for key in wish.sessions}
-
-    def change(name: str, block: str) -> str:
-        if wish.what == "redact":
-            return redact(block)
-        return "" if name in names else block
-
-    return change
+                    (folder / "reasons").unlink(missing_ok=True)
 
 
 # --- what is there -------------------------------------------------------------------------------
+
+
+def count_quotes(store: Store, words: Sequence[str]) -> int:
+    """In how many lines of histories and ledgers all these words stand."""
+    return _blank_quotes(store, words, apply=False) if words else 0
 
 
 def count_secrets(store: Store) -> Counter[str]:
@@ -253,11 +217,11 @@ def count_secrets(store: Store) -> Counter[str]:
     return +found
 
 
-def own_files(home: Path, config: Config, environ: Mapping[str, str]) -> list[Path]:
+def own_files(memory: Memory) -> list[Path]:
     """Every file that yester writes: its home, the second spools, and blocks in archives that stand
     beside an agent's own notes."""
-    roots = [home, *open_spool(home, environ).folders[1:]]
+    roots = [memory.home, *open_spool(memory.home, memory.environ).folders[1:]]
     found = {path for root in roots for path in root.rglob("*") if path.is_file()}
-    for folder in config.texts("claude_code_dirs"):
+    for folder in memory.config.texts("claude_code_dirs"):
         found.update(Path(folder).expanduser().glob("projects/*/memory/sessions/*.md"))
     return sorted(path for path in found if not path.is_symlink())
