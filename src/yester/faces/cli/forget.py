@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 import click
 
@@ -24,17 +25,7 @@ _SHOWN = 20  # paths
 
 @command("forget", fenced=True)
 def forget_command(
-    app: App,
-    names: tuple[str, ...],
-    query: str,
-    session: str,
-    project: str,
-    files: tuple[str, ...],
-    agent: str,
-    since: str,
-    until: str,
-    yes: bool,
-    verify: bool,
+    app: App, /, names: tuple[str, ...], since: str, until: str, verify: bool, **given: Any
 ) -> Output:
     """Take items out for good, by ID (#12 or 12) or by what they are; shows what would go.
 
@@ -48,15 +39,11 @@ def forget_command(
     """
     if verify:
         return _verify_absence(app, names)
-    values = {
-        "ids": [_read_id(name) for name in names], "query": query, "session": session,
-        "project": project, "files": list(files), "agent": agent, "dateStart": since,
-        "dateEnd": until, "yes": yes,
-    }  # fmt: skip
-    request = make_request(forget.ForgetRequest, {}, values)
-    _take_in_spool(app, yes)
+    given |= {"dateStart": since, "dateEnd": until, "files": list(given["files"])}
+    request = make_request(forget.ForgetRequest, {}, given | {"ids": [*map(_read_id, names)]})
+    _take_in_spool(app, request.yes)
     found = forget.forget_items(app.memory, request, _tell_progress)
-    return Output(found, _forgetting_lines(found), hint="" if yes else _HOW)
+    return Output(found, _forgetting_lines(found), hint="" if request.yes else _HOW)
 
 
 def _read_id(name: str) -> int:
@@ -82,9 +69,8 @@ def _tell_progress(what: str, done: int, of: int) -> None:
 def _forgetting_lines(found: forget.Forgetting) -> Iterator[str]:
     yield found.message
     if found.items:
-        yield f"  {describe_items(found.kinds)}; {format_day(found.oldest)} to " + format_day(
-            found.newest
-        )
+        span = f"{format_day(found.oldest)} to {format_day(found.newest)}"
+        yield f"  {describe_items(found.kinds)}; {span}"
     if found.derived:
         yield f"  of these {found.derived:,} came of the others (cards, summaries, rules)"
     if found.marked:
@@ -92,10 +78,7 @@ def _forgetting_lines(found: forget.Forgetting) -> Iterator[str]:
         yield f"  memories that stay without this evidence: {ids}"
     for one in found.samples:
         yield f"  #{one.id} {one.kind}  {format_day(one.date)}  {one.project}  {one.title}"
-    if found.backups:
-        told = "written anew" if found.done else "to be written anew"
-        yield f"  {count_noun(len(found.backups), 'backup')} {told}"
-    yield from _dropped_lines(found.dropped)
+    yield from _backup_lines(found)
     if found.elsewhere:
         yield "Not yester's, and still there:"
         yield from (f"  {one.path}\n    {one.command}" for one in found.elsewhere[:_SHOWN])
@@ -103,8 +86,11 @@ def _forgetting_lines(found: forget.Forgetting) -> Iterator[str]:
             yield f"  and {more:,} more (--json lists them)"
 
 
-def _dropped_lines(dropped: dict[str, str]) -> Iterator[str]:
-    for name, why in dropped.items():
+def _backup_lines(found: forget.Forgetting | forget.Redacted) -> Iterator[str]:
+    if found.backups:
+        told = "written anew" if found.done else "to be written anew"
+        yield f"  {count_noun(len(found.backups), 'backup')} {told}"
+    for name, why in found.dropped.items():
         yield f"  backup {name} could not be read and is gone ({why})"
 
 
@@ -128,26 +114,17 @@ def redact_command(app: App, again: bool, secret: bool, yes: bool) -> Output:
     if again == secret:
         raise UsageError("say --again or --secret")
     _take_in_spool(app, yes or secret)
-    if secret:
-        found = forget.redact_secret(app.memory, _read_secret(), _tell_progress)
+    if secret and sys.stdin.isatty():
+        value = str(click.prompt("The secret", hide_input=True))
     else:
-        request = forget.RedactRequest(yes=yes)
-        found = forget.redact_again(app.memory, request, _tell_progress)
-    return Output(found, _redacted_lines(found), hint="" if found.done else _HOW)
-
-
-def _read_secret() -> str:
-    if sys.stdin.isatty():
-        return str(click.prompt("The secret", hide_input=True))
-    return sys.stdin.readline().rstrip("\r\n")
-
-
-def _redacted_lines(found: forget.Redacted) -> Iterator[str]:
-    yield found.message
-    yield from (f"  {number:,}  {name}" for name, number in found.secrets.items())
-    if found.backups:
-        yield f"  {count_noun(len(found.backups), 'backup')} as well"
-    yield from _dropped_lines(found.dropped)
+        value = sys.stdin.readline().rstrip("\r\n") if secret else ""
+    if secret:
+        found = forget.redact_secret(app.memory, value, _tell_progress)
+    else:
+        found = forget.redact_again(app.memory, forget.RedactRequest(yes=yes), _tell_progress)
+    kinds = [f"  {number:,}  {name}" for name, number in found.secrets.items()]
+    lines = [found.message, *kinds, *_backup_lines(found)]
+    return Output(found, lines, hint="" if found.done else _HOW)
 
 
 @command("privacy")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from yester.faces.cli.app import App, Output, command, long_run, print_warning, 
 from yester.faces.cli.screen import count_noun, join_counts, table_lines
 from yester.ingest.transcripts import Report
 from yester.operate.importers import base as importers
-from yester.operate.importers.base import Found, Importer, Places, Preview
+from yester.operate.importers.base import Found, Places, Preview
 from yester.store.contract import Store
 
 _MOST_PROBLEMS = 20  # are printed
@@ -38,13 +37,13 @@ def offer_imports(app: App, as_json: bool) -> None:
         )
     click.echo("\n".join(table_lines(rows)))
     if not sys.stdin.isatty():
-        names = dict.fromkeys(one.importer.name for one in found)
-        click.echo(f"to import: {', '.join(f'yester import {name}' for name in names)}", err=True)
+        names = dict.fromkeys(f"yester import {one.importer.name}" for one in found)
+        click.echo(f"to import: {', '.join(names)}", err=True)
         return
     for one, preview in zip(found, previews, strict=True):
         new = preview.records - preview.known
         if new and click.confirm(f"Import {new:,} from {one.where}?", default=False):
-            click.echo(_summarise_import(_run_import(app, one.importer, one.files, None)))
+            click.echo(_summarise_import(_run_import(app, one)))
 
 
 def _describe_found(found: Found, preview: Preview) -> dict[str, Any]:
@@ -55,23 +54,23 @@ def _describe_found(found: Found, preview: Preview) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _preview(app: App, found: Found) -> Preview:
-    places = _make_places(app, app.reading, found.importer, None)
+def _preview(app: App, found: Found, project: str | None = None) -> Preview:
+    places = _make_places(app, app.reading, found, project)
     return importers.preview_files(found.importer, found.files, places)
 
 
-def _make_places(app: App, store: Store, importer: Importer, project: str | None) -> Places:
+def _make_places(app: App, store: Store, found: Found, project: str | None) -> Places:
     chosen = app.memory.find_project(project) if project else None
     folders = importers.list_worked_folders(Path.home())
-    return Places(importer.name, store, app.projects, load_rules(app.config), chosen, folders)
+    rules = load_rules(app.config)
+    return Places(found.importer.name, store, app.projects, rules, chosen, folders)
 
 
-def _run_import(app: App, importer: Importer, files: Iterable[Path], project: str | None) -> Report:
-    places = _make_places(app, app.store, importer, project)
-    ingest = importers.open_import(app.store, importer, places)
-    files = list(files)
-    with long_run("importing", sum(file.stat().st_size for file in files)) as advance:
-        for done in importers.import_files(ingest, importer, files):
+def _run_import(app: App, found: Found, project: str | None = None) -> Report:
+    places = _make_places(app, app.store, found, project)
+    ingest = importers.open_import(app.store, found.importer, places)
+    with long_run("importing", sum(file.stat().st_size for file in found.files)) as advance:
+        for done in importers.import_files(ingest, found.importer, found.files):
             advance(done)
     for problem in ingest.report.problems[:_MOST_PROBLEMS]:
         print_warning(problem)
@@ -91,50 +90,49 @@ def _summarise_import(report: Report) -> str:
     return said or f"nothing new in {count_noun(report.files + report.unchanged, 'file')}"
 
 
-def _import_command(importer: Importer) -> click.Command:
+def _import_command(name: str) -> click.Command:
     """`yester import NAME`, for a row of the table."""
+    importer = _IMPORTERS[name]
 
     def import_sources(
         app: App, sources: tuple[Path, ...], into: str | None, dry_run: bool
     ) -> Output:
-        files = list(importers.name_files(importer, sources))
+        files = tuple(importers.name_files(importer, sources))
         if not sources:
-            found = importers.find_memories(Path.home(), [importer])
-            files = [file for one in found for file in one.files]
+            known = importers.find_memories(Path.home(), [importer])
+            files = tuple(file for one in known for file in one.files)
         if not files:
             looked = ", ".join(map(str, sources or importer.places))
             raise NotFound(f"{looked}: nothing of {importer.label} there; name a file or folder")
+        found = Found(importer, files[0], files)
         if dry_run:
-            preview = _preview(app, Found(importer, files[0], tuple(files)))
-            row = _describe_found(Found(importer, files[0], ()), preview)
+            preview = _preview(app, found, into)
             kinds = ", ".join(f"{number:,} {kind}" for kind, number in preview.kinds.items())
-            left = [f"left out: {number:,} {why}" for why, number in preview.skipped.items()]
-            lines = [*table_lines([row]), f"  {kinds}", *(f"  {line}" for line in left)]
-            value = msgspec.to_builtins(preview)
-            return Output(value, lines, warnings=preview.problems, hint="nothing was written")
-        report = _run_import(app, importer, files, into)
+            left = [f"  left out: {number:,} {why}" for why, number in preview.skipped.items()]
+            lines = [*table_lines([_describe_found(found, preview)]), f"  {kinds}", *left]
+            return Output(preview, lines, warnings=preview.problems, hint="nothing was written")
+        report = _run_import(app, found, into)
         value = msgspec.to_builtins(report) | msgspec.to_builtins(report.put)
         failed = report.failed == len(files)
         error = SourceError("nothing could be read; see above") if failed else None
         return Output(value, [_summarise_import(report)], error=error)
 
-    places = ", ".join(importer.places)
     import_sources.__doc__ = f"""Import from {importer.label}.
 
-    PATHS are its files, or folders of them; without any it is looked for in {places}. Records keep
-    their times, and belong to the project of their session, folder or name. They are found like
-    everything else; none becomes a rule by itself.
+    PATHS are its files, or folders of them; without any it is looked for in
+    {", ".join(importer.places)}. Records keep their times, and belong to the project of their
+    session, folder or name. They are found like everything else; none becomes a rule by itself.
     """
-    return command(f"import {importer.name}")(import_sources)
+    return command(f"import {name}")(import_sources)
 
 
 _IMPORTERS = importers.load_importers()
-claude_mem_command = _import_command(_IMPORTERS["claude-mem"])
-rageltd_command = _import_command(_IMPORTERS["rageltd"])
-recall_command = _import_command(_IMPORTERS["recall"])
-recall_archive_command = _import_command(_IMPORTERS["recall-archive"])
-basic_memory_command = _import_command(_IMPORTERS["basic-memory"])
-mcp_memory_command = _import_command(_IMPORTERS["mcp-memory"])
+claude_mem_command = _import_command("claude-mem")
+rageltd_command = _import_command("rageltd")
+recall_command = _import_command("recall")
+recall_archive_command = _import_command("recall-archive")
+basic_memory_command = _import_command("basic-memory")
+mcp_memory_command = _import_command("mcp-memory")
 
 
 @command("import yester")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -125,21 +125,15 @@ class Places:
         self._folders = folders  # in which the user has worked, as a client knows them
         self.store, self.projects, self.rules = store, projects, rules
         self._chosen = project  # by the user, for what names no session that is known
-        self._known: dict[tuple[str, str, str], Project] = {}
-        self._read: dict[str, bool] = {}
+        self.find_project = cache(self._find_project)
+        self.has_transcript = cache(self._has_transcript)
 
     @cached_property
     def _stored(self) -> Mapping[str, Project]:
         return {name: one for one in self.store.projects() for name in (one.key, one.name)}
 
-    def find_project(self, place: str, session: str = "", agent: str = "") -> Project:
+    def _find_project(self, place: str, session: str = "", agent: str = "") -> Project:
         """The project of a name or folder; that of the session counts first."""
-        asked = (place, session, agent)
-        if asked not in self._known:
-            self._known[asked] = self._look_up(*asked)
-        return self._known[asked]
-
-    def _look_up(self, place: str, session: str, agent: str) -> Project:
         known = self.store.session(session, agent) if session else None
         if known is not None:
             found = self._stored.get(known.project) or self.projects.by_key(known.project)
@@ -156,20 +150,16 @@ class Places:
             inside = [folder for folder in self._folders if Path(folder).name == one]
             by_key = {found.key: found for found in map(self.projects.by_folder, inside)}
             by_name = self._stored.get(one)
-            if by_name and not by_name.key.startswith("name:"):
-                return by_name
-            if len(by_key) == 1:
+            if len(by_key) == 1 and (not by_name or by_name.key.startswith("name:")):
                 return by_key.popitem()[1]
             if by_name:
                 return by_name
         return named_project(name)
 
-    def has_transcript(self, session: str, agent: str) -> bool:
+    def _has_transcript(self, session: str, agent: str) -> bool:
         """Has the store what was said in this session, from the agent itself?"""
-        if session not in self._read:
-            said = Filters(session=session, source=agent)
-            self._read[session] = bool(session and self.store.select(said, Paging(1)))
-        return self._read[session]
+        said = Filters(session=session, source=agent)
+        return bool(session and self.store.select(said, Paging(1)))
 
 
 def list_worked_folders(home: Path) -> list[str]:
