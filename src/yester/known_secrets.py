@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from functools import lru_cache
 from hashlib import pbkdf2_hmac
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 SHORTEST = 6  # characters; what is shorter stands in words and numbers everywhere
-_BASE = 0x9E3779B97F4A7C15  # odd, so that it can be divided by
-_WRAP = 1 << 64
+_BASE, _WRAP = 0x9E3779B97F4A7C15, 1 << 48
+_LOOKED_AT = 32  # bytes
 _ROUNDS = 2_000  # a millisecond: little for one look in 65,536, much for who wants to guess
 _NAME = "named-secret"
 
@@ -127,23 +126,10 @@ def _digest(key: bytes, raw: bytes) -> str:
 
 
 def _roll_gates(raw: bytes, length: int) -> np.ndarray[Any, Any]:
-    """16 bits for each place at which so many bytes begin, the same for the same bytes."""
+    """16 bits for each place at which so many bytes begin, made of the first of them; the same for
+    the same bytes."""
     import numpy as np
 
-    powers, inverses = _powers(1 << max(len(raw), 1024).bit_length())
-    weighted = np.frombuffer(raw, np.uint8).astype(np.uint64) * powers[: len(raw)]
-    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(weighted, dtype=np.uint64)))
-    rolled = (sums[length:] - sums[:-length]) * inverses[: len(raw) - length + 1]
-    return np.asarray(rolled >> np.uint64(48))
-
-
-@lru_cache(4)
-def _powers(size: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    import numpy as np
-
-    made = []
-    for base in (_BASE, pow(_BASE, -1, _WRAP)):
-        steps = np.full(size, base, np.uint64)
-        steps[0] = 1
-        made.append(np.cumprod(steps, dtype=np.uint64))
-    return made[0], made[1]
+    powers = np.array([pow(_BASE, at, _WRAP) for at in range(min(length, _LOOKED_AT))])
+    places = np.frombuffer(raw[: len(raw) - length + len(powers)], np.uint8).astype(np.int64)
+    return np.convolve(places, powers, "valid") >> 24 & 0xFFFF

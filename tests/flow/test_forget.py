@@ -24,7 +24,7 @@ from yester.operations.forget import (
     redact_again,
     redact_secret,
 )
-from yester.operations.verify import VerifyRequest, verify_absence
+from yester.operations.privacy import VerifyRequest, verify_absence
 from yester.text.document import expand_item
 
 pytestmark = pytest.mark.requirement("STO-07")

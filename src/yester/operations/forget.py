@@ -20,19 +20,10 @@ from yester.known_secrets import KnownSecrets
 from yester.memories.files import INSIDE
 from yester.memory import Memory, missing_items
 from yester.model import CURATED, DISTILLED, Filters, Forgotten, Item, Session, replace
-from yester.operations import fields
+from yester.operations import fields, wishes
 from yester.operations.fields import about
 from yester.operations.request import DatedRequest, Request, make_filters
-from yester.operations.wish import (
-    Progress,
-    Wish,
-    count_quotes,
-    count_secrets,
-    grant_wish,
-    has_words,
-    list_copies,
-    load_wish,
-)
+from yester.operations.wishes import Progress, Wish, grant_wish, has_words, list_copies
 from yester.redact import redact
 from yester.store import walk_items
 from yester.text.sentences import shorten_text
@@ -150,7 +141,7 @@ def _finish_wish(memory: Memory, progress: Progress) -> bool:
     """Something was begun and not finished: it is now. Only a user may act."""
     if memory.origin != "user":
         raise NotYours("what is forgotten is the user's word; a program can only look")
-    wish = load_wish(memory.home)
+    wish = wishes.load_wish(memory.home)
     if wish is not None:
         grant_wish(memory, wish, progress)
     return wish is not None
@@ -191,7 +182,7 @@ def _choose_items(memory: Memory, request: ForgetRequest) -> _Chosen:
     elif narrowed == ["projects"] and not words:
         chosen.sessions = store.sessions(filters)
         chosen.projects = list(filters.projects)
-    elif not (items or chosen.titled or count_quotes(store, chosen.words)):
+    elif not (items or chosen.titled or wishes.count_quotes(store, chosen.words)):
         memory.check_names(filters)
         raise NotFound("nothing of the kind is stored; `--verify` looks at every byte")
     return chosen
@@ -294,7 +285,7 @@ def redact_again(
     take out unless `yes`. There is no undo."""
     if request.yes:
         _finish_wish(memory, progress)
-    secrets = count_secrets(memory.reading)
+    secrets = wishes.count_secrets(memory.reading)
     backups = [path.name for path in list_copies(memory.home)]
     dropped = grant_wish(memory, Wish("redact", memory.now), progress) if request.yes else {}
     told = "taken out, and every backup written anew" if request.yes else "would be taken out"

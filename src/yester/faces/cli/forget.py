@@ -15,9 +15,8 @@ from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.screen import count_noun, describe_items
 from yester.faces.cli.services import drain_spool, end_process
 from yester.operations import forget
-from yester.operations.privacy import Privacy, show_privacy
+from yester.operations.privacy import Privacy, VerifyRequest, show_privacy, verify_absence
 from yester.operations.request import NoRequest, make_request
-from yester.operations.verify import VerifyRequest, verify_absence
 
 _HOW = "Nothing was done. Do it with: --yes"
 _SHOWN = 20  # paths

@@ -27,7 +27,6 @@ from yester.operations import (
     sessions,
     settings,
     stats,
-    verify,
 )
 from yester.operations.answer import make_answer
 from yester.operations.fields import about
@@ -282,7 +281,7 @@ _FORGETTING = _group(
     "Forgetting",
     _row("POST /api/forget", forget.forget_items, '{"query": "project falcon", "yes": false}',
          conflict="say which: ids alone, or a query, session, project, files, agent, dates"),
-    _row("POST /api/forget/verify", verify.verify_absence, '{"strings": ["project falcon"]}'),
+    _row("POST /api/forget/verify", privacy.verify_absence, '{"strings": ["project falcon"]}'),
     _row("POST /api/redact", forget.redact_again, '{"yes": false}'),
     _row("GET /api/privacy", privacy.show_privacy),
 )  # fmt: skip

@@ -31,7 +31,7 @@ from yester.model import ECHO, Join, Paging, Queue, Source
 from yester.operate import backups
 from yester.operate.doctor.finding import Examination, Finding, list_paths, make_finding
 from yester.operate.doctor.trial import time_program
-from yester.operations.wish import load_wish
+from yester.operations.wishes import load_wish
 from yester.project import Projects
 from yester.redact import redact
 from yester.store import engine_version, maintenance_of, store_exists, store_files, store_location

@@ -36,7 +36,7 @@ _ABOUT = 4_000  # records; of a file without a known number of them progress is 
 
 
 class MemoryReader(NamedTuple):
-    """What an importer's module knows of its files; kept there as `READER`."""
+    """What an importer's module knows of its files; kept there in `READERS`."""
 
     is_own_file: Callable[[Path], bool]
     read_items: Callable[[Reading, Places], Iterator[Item]]
@@ -54,8 +54,9 @@ class Importer(msgspec.Struct, frozen=True):
 
     @property
     def reader(self) -> MemoryReader:
-        found: MemoryReader = import_module(f"yester.operate.importers.{self.module}").READER
-        return found
+        found: dict[str, MemoryReader]
+        found = import_module(f"yester.operate.importers.{self.module}").READERS
+        return found[self.name]
 
     def read_items(self, reading: Reading, places: Places) -> Iterator[Item]:
         try:

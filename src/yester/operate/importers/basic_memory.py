@@ -99,4 +99,4 @@ def _list_more(home: Path) -> Iterator[Path]:
             yield from sorted(folder.rglob("*.md"))
 
 
-READER = MemoryReader(_is_own_file, _read_note, _list_more)
+READERS = {"basic-memory": MemoryReader(_is_own_file, _read_note, _list_more)}

@@ -19,14 +19,8 @@ from yester.agents.sources import read_head
 from yester.agents.values import digest, first_line, to_text
 from yester.files import read_bytes
 from yester.model import Item, Session, replace
-from yester.operate.importers.base import (
-    MemoryReader,
-    Places,
-    make_import,
-    read_rows,
-    read_texts,
-    read_time,
-)
+from yester.operate.importers import base
+from yester.operate.importers.base import MemoryReader, Places, read_texts
 
 Record = Mapping[str, Any]
 
@@ -48,7 +42,7 @@ def _first_text(row: Record, *names: str) -> str:
 
 
 def _first_time(row: Record, name: str) -> int:
-    return read_time(row.get(f"{name}_at_epoch"), row.get(f"{name}_at"))
+    return base.read_time(row.get(f"{name}_at_epoch"), row.get(f"{name}_at"))
 
 
 # --- what a row of each table says ---------------------------------------------------------------
@@ -166,7 +160,7 @@ class _Pass:
         ref = f"{table}/{row['id']}:{digest(str(epoch), more.get('title') or body)}"
         if not (key or is_database(self.reading.path)) and self.places.store.find_by_ref(ref):
             return "known already"  # and there with its session, perhaps
-        item = make_import(
+        item = base.make_import(
             self.reading, self.places, ref, kind, to_text(project), body=body, epoch=epoch,
             session=key, agent=agent, files_read=read_texts(row.get("files_read")),
             discovery_tokens=tokens if isinstance(tokens, int) and tokens > 0 else 0, **more,
@@ -207,7 +201,8 @@ def _is_own_file(path: Path) -> bool:
 def _read_memories(reading: Reading, places: Places) -> Iterator[Item]:
     if is_database(reading.path):
         with Database(reading.path) as database:
-            yield from _Pass(reading, places, partial(read_rows, reading, database)).read_items()
+            read_table = partial(base.read_rows, reading, database)
+            yield from _Pass(reading, places, read_table).read_items()
         return
     try:
         export = msgspec.json.decode(read_bytes(reading.path, _LARGEST), type=_Export)
@@ -225,4 +220,4 @@ def _decode_rows(reading: Reading, export: _Export, table: str) -> Iterator[Reco
             reading.report_bad(f"{table}[{number}]", str(error))
 
 
-READER = MemoryReader(_is_own_file, _read_memories)
+READERS = dict.fromkeys(("claude-mem", "rageltd"), MemoryReader(_is_own_file, _read_memories))

@@ -80,4 +80,4 @@ def _list_more(home: Path) -> Iterator[Path]:
                 yield Path(path).expanduser()
 
 
-READER = MemoryReader(_is_own_file, _read_graph, _list_more)
+READERS = {"mcp-memory": MemoryReader(_is_own_file, _read_graph, _list_more)}

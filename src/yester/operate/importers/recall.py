@@ -1,27 +1,38 @@
-"""recall's session-index.db: what it has kept of sessions whose transcripts are gone.
+"""recall: its session-index.db, and its archives of sessions.
 
-Where a transcript is still there, `yester index` reads it, and more of it than recall has kept.
+Of the index, what it has kept of sessions whose transcripts are gone: where one is still there,
+`yester index` reads it, and more of it than recall has kept. An archive is a Markdown file a day, a
+block a session:
+
+    ## Session 1f3a9c2e (17:40)
+
+    - Decision: Use Postgres for the ledger
+
+yester's own archives stand in the same folder and look alike. Which sessions those are is known:
+their blocks came from the store.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Reading
 from yester.agents.databases import Database, has_tables
-from yester.agents.values import first_line, to_text
-from yester.model import Item
-from yester.operate.importers.base import (
-    MemoryReader,
-    Places,
-    make_import,
-    read_rows,
-    read_texts,
-    read_time,
-)
+from yester.agents.sources import read_head
+from yester.agents.values import digest, first_line, to_text
+from yester.files import read_bytes
+from yester.llm.archive import short_key
+from yester.memories.memory_md import MEMORY
+from yester.model import Archived, Filters, Item, Paging
+from yester.operate.importers import base
+from yester.operate.importers.base import MemoryReader, Places, make_import
+from yester.operate.notes import find_folder
+from yester.store.contract import Store
 
 _AGENT = "claude-code"
 _ROLES = {"user": ("prompt", "user"), "assistant": ("message", "assistant")}
@@ -29,7 +40,7 @@ _ROLES = {"user": ("prompt", "user"), "assistant": ("message", "assistant")}
 
 def _read_index(reading: Reading, places: Places) -> Iterator[Item]:
     with Database(reading.path) as database:
-        read = partial(read_rows, reading, database)
+        read = partial(base.read_rows, reading, database)
         sessions = {to_text(row["id"]): row for row in read("sessions")}
         gone = {key for key, row in sessions.items() if not _has_transcript(row, key, places)}
         for row in read("messages"):
@@ -65,7 +76,7 @@ def _make_message(
     return make_import(
         reading, places, to_text(row["uuid"] or f"{session}/{row['rowid']}"), kind, place,
         body=row["content"], role=role, tool=tool, session=session, agent=_AGENT,
-        epoch=read_time(row["timestamp"]), files_read=read_texts(row["file_paths"]),
+        epoch=base.read_time(row["timestamp"]), files_read=base.read_texts(row["file_paths"]),
     )  # fmt: skip
 
 
@@ -74,10 +85,58 @@ def _make_note(reading: Reading, places: Places, row: dict[str, Any]) -> Item:
     return make_import(
         reading, places, f"{type_}/{row['source_id']}", "note", to_text(row["project_path"] or ""),
         body=text, type=type_ or "note", title=to_text(row["title"] or "") or first_line(text),
-        epoch=read_time(row["timestamp"]),
+        epoch=base.read_time(row["timestamp"]),
     )  # fmt: skip
 
 
-READER = MemoryReader(
-    lambda path: has_tables(path, ("sessions", "messages", "content", "index_meta")), _read_index
-)
+# --- archives -------------------------------------------------------------------------------------
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_BLOCK = re.compile(r"^## Session ([0-9a-f]{8}) \((\d\d:\d\d)\)[ \t]*$", re.M)
+_LARGEST = 1 << 25  # bytes
+
+
+def _is_own_file(path: Path) -> bool:
+    named = path.suffix == ".md" and _DAY.fullmatch(path.stem)
+    return bool(named and _BLOCK.search(read_head(path, 65_536).decode("utf-8", "replace")))
+
+
+def _read_archive(reading: Reading, places: Places) -> Iterator[Item]:
+    path = reading.path
+    text = read_bytes(path, _LARGEST).decode("utf-8", "replace")
+    folder = find_folder(path.parent.parent / MEMORY, places.store) or path.parents[2].name
+    archived = _list_archived(places.store)
+    _, *parts = _BLOCK.split(text)
+    for key, time, block in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        lines = block.strip()
+        if key in archived:
+            reading.skip("an archive of yester's")
+            continue
+        try:
+            epoch = int(datetime.fromisoformat(f"{path.stem} {time}").timestamp() * 1000)
+        except ValueError:
+            reading.report_bad(key, f"no such time: {path.stem} {time}")
+            continue
+        known = next(iter(places.store.sessions(Filters(session=key), Paging(1))), None)
+        bullets = tuple(line[2:].strip() for line in lines.splitlines() if line.startswith("- "))
+        yield make_import(
+            reading, places, f"{key}:{digest(path.stem, time, lines)}", "note", folder, body=lines,
+            type="archive", title=f"Session of {path.stem} {time}", facts=bullets, epoch=epoch,
+            session=known.key if known else "", agent=known.agent if known else "",
+        )  # fmt: skip
+
+
+def _list_archived(store: Store) -> set[str]:
+    """The sessions that yester itself has archived, as an archive calls them."""
+    numbers = (one.session for one in store.entries(Archived))
+    found = (store.sessions(Filters(session_id=number)) for number in numbers)
+    return {short_key(one.key) for sessions in found for one in sessions}
+
+
+READERS = {
+    "recall": MemoryReader(
+        lambda path: has_tables(path, ("sessions", "messages", "content", "index_meta")),
+        _read_index,
+    ),
+    "recall-archive": MemoryReader(_is_own_file, _read_archive),
+}
