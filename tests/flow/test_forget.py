@@ -260,7 +260,12 @@ def test_an_export_made_before_brings_nothing_back(run, home, talked, tmp_path, 
 def test_it_is_found_in_every_form_a_file_can_have(memory):
     found = memory.home / "logs" / "other.log"
     found.parent.mkdir(exist_ok=True)
-    for form in ("Grüße 4711", json.dumps("Grüße 4711"), "Grüße 4711".encode("utf-16-be")):
+    for form in (
+        "Grüße 4711",
+        "GRÜSSE 4711",
+        json.dumps("Grüße 4711"),
+        "Grüße 4711".encode("utf-16-be"),
+    ):
         found.write_bytes(b"x" * 99 + (form.encode() if isinstance(form, str) else form))
         proof = verify_absence(memory, VerifyRequest(strings=["nowhere", "grüße 4711"]))
         assert [(one.path, one.string) for one in proof.found] == [(str(found), 2)]

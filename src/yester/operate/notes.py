@@ -136,11 +136,10 @@ def _put_notes(
     gone = [replace(item, status="retired") for item in before if item.ref not in refs]
     entries = [prepare_item(item) for item in (*now, *gone)]
     with store.transaction("items"):
-        forgotten = project is not None and not store.put_project(project)
+        if project is not None:
+            store.put_project(project)
         put = store.put(entries)
-        if not forgotten:  # a ref has words of its note: what is not stored has none
-            kept = [ref for ref in refs if store.find_by_ref(ref)]
-            store.append([replace(source, state={_NOTES: kept})])
+        store.append([replace(source, state={_NOTES: refs})])
     return put, len(gone)
 
 

@@ -13,6 +13,7 @@ from html import escape
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from string import Template
 
 from yester.cards.tools import call_title
 from yester.clock import format_day, format_iso, format_minute
@@ -101,17 +102,6 @@ def _plain_text(line: str) -> str:
 
 # --- a session as one page -----------------------------------------------------------------------
 
-_STYLE = """
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
-article { border-left: 3px solid #8886; margin: 1rem 0; padding: 0 1rem; }
-article.user { border-color: #2a7; } article.told { border-color: #c80; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; margin: .3rem 0; }
-details pre { font: .85rem/1.4 ui-monospace, monospace; }
-small, summary { opacity: .75; } h2 { font-size: 1rem; margin: 0; }
-"""
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is loaded, nothing runs
-
 
 def render_session(store: Store, session: Session, project: str) -> str:
     """All that was recorded of a session, in one file that needs no other."""
@@ -119,15 +109,12 @@ def render_session(store: Store, session: Session, project: str) -> str:
     about = (project, session.agent, session.branch, format_minute(session.started), session.key)
     recorded = Filters((session.project,), session=session.key, agent=session.agent, echoes=True)
     parts = map(_render_item, walk_items(store, recorded, _ACTIVE))
-    return "\n".join((
-        "<!doctype html>", '<html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        '<meta name="viewport" content="width=device-width">',
-        f"<title>{_escape(title)}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{_escape(title)}</h1>",
-        f"<p><small>{_escape(' · '.join(filter(None, about)))}</small></p>",
-        *parts, "</body></html>", "",
-    ))  # fmt: skip
+    values = {
+        "title": _escape(title), "about": _escape(" · ".join(filter(None, about))),
+        "items": "\n".join(parts),
+    }  # fmt: skip
+    page = Path(__file__).with_name("session.html").read_text("utf-8")
+    return Template(page).substitute(values)
 
 
 def _render_item(item: Item) -> str:

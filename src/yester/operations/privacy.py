@@ -200,7 +200,7 @@ def verify_absence(memory: Memory, request: VerifyRequest) -> Verified:
 
 
 def _encode_string(string: str) -> set[bytes]:
-    texts = {string, string.lower()}
+    texts = {string, string.lower(), string.upper()}
     texts |= {
         json.dumps(one, ensure_ascii=ascii_)[1:-1] for one in set(texts) for ascii_ in (False, True)
     }

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from yester.store.lock import write_lock
 from yester.store.sqlite import rows
 from yester.store.sqlite.maintenance import PATIENCE, explain_errors, lock_file, open_reader
 from yester.store.sqlite.memories import MemoryRows
+from yester.tables import load_table
 from yester.tombstones import lost_words
 
 Change = Callable[[str], str]  # of a text
@@ -32,83 +33,25 @@ _QUOTED = "its words were forgotten"
 _PAGE = 500
 _POLL = 0.05  # seconds
 
-# --- what goes, given as a JSON list of the ids it goes with -------------------------------------
 
-# What was made of items: distilled from them, or in their turn, or from the whole of their session;
-# rules that were read in them.
-_DERIVED = (
-    f"SELECT item FROM item_evidence WHERE source {_IDS}",
-    "SELECT d.id FROM item s JOIN item d ON d.session = s.session AND d.session <> 0"
-    f" AND d.source = '{DISTILLED}' AND (d.type = 'session' OR"
-    " (d.prompt_number = s.prompt_number AND d.prompt_number <> 0))"
-    f" WHERE s.source <> '{DISTILLED}' AND s.kind <> 'memory' AND s.id {_IDS}",
-    "SELECT m.id FROM item s JOIN item m ON m.kind = 'memory'"
-    " AND m.ref > 'rule:' || s.ref || ':' AND m.ref < 'rule:' || s.ref || ';'"
-    f" WHERE s.kind = 'prompt' AND s.id {_IDS}",
-)
-# Traces of items in other rows.
-_OF_ITEMS = (
-    f"DELETE FROM injection WHERE item {_IDS}",
-    f"DELETE FROM feedback WHERE item {_IDS}",
-    f"DELETE FROM item_evidence WHERE source {_IDS}",
-    f"UPDATE event SET item = 0 WHERE item {_IDS}",
-    f"UPDATE turn SET prompt = 0 WHERE prompt {_IDS}",
-    f"UPDATE turn SET closing = 0 WHERE closing {_IDS}",
-    f"DELETE FROM project_join_row WHERE what = 'item' AND id {_IDS}",
-    "DELETE FROM source AS t WHERE EXISTS (SELECT 1 FROM json_each(t.state, '$.notes') n"
-    f" JOIN item i ON i.ref = n.value WHERE i.id {_IDS})",
-    # Memories that were let go before: their names are words of what they said.
-    "DELETE FROM memory_gone AS g WHERE EXISTS (SELECT 1 FROM item s WHERE"
-    " g.ref > 'rule:' || s.ref || ':' AND g.ref < 'rule:' || s.ref || ';'"
-    f" AND s.id {_IDS})",
-)
-# Traces of sessions of which something goes: a reason names words of the prompt, a block in an
-# archive is cut with its file, a transcript is read again, without what was forgotten.
-_OF_TOUCHED = (
-    f"UPDATE injection SET reason = '' WHERE session {_IDS}",
-    f"DELETE FROM archived WHERE session {_IDS}",
-    f"DELETE FROM refined WHERE session {_IDS}",
-    "DELETE FROM source AS t WHERE EXISTS (SELECT 1 FROM session s"
-    f" WHERE (s.transcript = t.path OR s.key = t.state ->> 'session') AND s.id {_IDS})",
-)
-# All that there is of sessions.
-_OF_SESSIONS = (
-    *(
-        f"DELETE FROM {table} WHERE session {_IDS}"
-        for table in ("event", "turn", "injection", "owed_start", "undistilled")
-    ),
-    f"DELETE FROM project_join_row WHERE what <> 'item' AND id {_IDS}",
-    f"DELETE FROM session WHERE id {_IDS}",
-)
-# All that there is of a project, given its key.
-_OF_PROJECT = (
-    "DELETE FROM project_join_row WHERE joined IN"
-    " (SELECT id FROM project_join WHERE ?1 IN (key, into_key))",
-    "DELETE FROM project_join WHERE ?1 IN (key, into_key)",
-    "DELETE FROM memory_gone WHERE project = ?1",
-    "DELETE FROM length WHERE project = (SELECT id FROM project WHERE key = ?1)",
-    "DELETE FROM project WHERE key = ?1",
-)
-
-# --- texts that stand in no item -----------------------------------------------------------------
+@cache
+def _statements(name: str) -> list[str]:
+    found = load_table("forget")[name]
+    return [sql.replace("{IDS}", _IDS).replace("{DISTILLED}", DISTILLED) for sql in found]
 
 
-def _change_text(value: str, change: Change) -> str:
+def _change_text(form: str, value: Any, change: Change) -> Any:
+    """What a column holds, in its form, changed."""
+    if form == "json":
+        from yester.redact import change_texts  # which whoever only opens a store does not need
+
+        data = msgspec.json.decode(value)
+        clean = change_texts(data, change)
+        return value if clean == data else rows.json_text(clean)
+    if form == "bytes":
+        clean = change((value or b"").decode("utf-8", "surrogateescape"))
+        return clean.encode("utf-8", "surrogateescape") or value
     return change(value)
-
-
-def _change_json(value: str, change: Change) -> str:
-    from yester.redact import change_texts  # which whoever only opens a store does not need
-
-    data = msgspec.json.decode(value)
-    clean = change_texts(data, change)
-    return value if clean == data else rows.json_text(clean)
-
-
-def _change_bytes(value: bytes | None, change: Change) -> bytes | None:
-    text = (value or b"").decode("utf-8", "surrogateescape")
-    clean = change(text)
-    return value if clean == text else clean.encode("utf-8", "surrogateescape")
 
 
 def _cut_quotes(marks: Collection[str], text: str) -> str:
@@ -117,29 +60,6 @@ def _cut_quotes(marks: Collection[str], text: str) -> str:
         if mark in text:
             text = f"{text.partition(mark)[0]}{mark} ({_QUOTED})"
     return text
-
-
-_Columns = Mapping[str, Callable[[Any, Change], Any]]  # column → how its text is changed
-# First what somebody said, as it is quoted in histories and ledgers; then also what things are
-# called.
-_HISTORY: Mapping[str, _Columns] = {
-    "memory": {"reason": _change_text},
-    "memory_change": {"why": _change_text, "before": _change_json, "after": _change_json},
-}
-_QUOTES: Mapping[str, _Columns] = {
-    **_HISTORY,
-    "memory": {"reason": _change_text, "file": _change_bytes},
-    "memory_gone": {"slug": _change_text, "why": _change_text},
-    "injection": {"reason": _change_text},
-    "refined": {"reason": _change_text},
-}
-_TEXTS: Mapping[str, _Columns] = {
-    **_QUOTES,
-    "memory": {**_QUOTES["memory"], "path": _change_text, "content": _change_json},
-    "session": {"title": _change_text, "cwd": _change_text, "branch": _change_text},
-    "source": {"state": _change_json},
-    "project_join_row": {"before": _change_text},
-}
 
 
 class ForgetRows(MemoryRows):
@@ -152,11 +72,10 @@ class ForgetRows(MemoryRows):
         projects: Sequence[str] = (),
         dry_run: bool = False,
     ) -> Forgotten:
-        named = self._ids_by(f"SELECT id FROM item WHERE id {_IDS}", ids)
+        named = self._ids_by("there", ids)
         derived = self._find_derived(named)
         gone = named | derived
-        touched = self._ids_by(f"SELECT session FROM item WHERE session <> 0 AND id {_IDS}", gone)
-        touched |= set(sessions)
+        touched = self._ids_by("sessions", gone) | {*sessions}
         found = [one for id_ in sorted(touched) for one in self.sessions(Filters(session_id=id_))]
         held = f"SELECT session FROM item WHERE session {_IDS} AND NOT id {_IDS}"
         emptied = touched - {*self._all_ids(held, str(list(touched)), str(list(gone)))}
@@ -164,70 +83,53 @@ class ForgetRows(MemoryRows):
         alive = f"SELECT key FROM session WHERE key {_IDS} AND NOT id {_IDS}"  # of other agents
         keys -= {*self._all_ids(alive, rows.json_text(list(keys)), str(list(emptied)))}
         marks = {f"in session {one.key[:8]}" for one in found}
+        quoting = _statements("quoting")
+        marked = {id_ for mark in marks for sql in quoting for id_ in self._all_ids(sql, mark)}
+        marked -= gone
         result = Forgotten(
-            tuple(sorted(gone)), tuple(sorted(derived)), self._find_quoting(marks, gone),
-            tuple(found), tuple(sorted(keys)),
-            self._find_freed(gone),
+            tuple(sorted(gone)), tuple(sorted(derived)), tuple(sorted(marked)), tuple(found),
+            tuple(sorted(keys)), tuple(sorted(self._ids_by("freed", gone) - gone)),
         )  # fmt: skip
         if dry_run:
             return result
         self._require_lock("items")
         self._keep_ids()
-        again = touched | self._ids_by(
-            "SELECT s.session FROM item_evidence e JOIN item s ON s.id = e.source"
-            f" WHERE s.session <> 0 AND e.item {_IDS}", derived,
-        )  # fmt: skip
-        self._run_each(_OF_ITEMS, str(list(gone)))
-        self._run_each(_OF_TOUCHED, str(list(touched)))
+        again = touched | self._ids_by("behind", derived)
+        self._run_each("of_items", str(list(gone)))
+        self._run_each("of_touched", str(list(touched)))
         for one in found:
             branch = self._tombstones.clean_session(one).branch
-            # A transcript that is read again does not bring a title in place of one that is there.
-            sql = "UPDATE session SET title = '', branch = ? WHERE id = ?"
-            self._db.execute(sql, (branch, one.id))
-        for table, columns in _HISTORY.items() if result.marked else ():
-            self._rewrite_table(table, columns, partial(_cut_quotes, marks))
+            self._db.execute("UPDATE session SET branch = ? WHERE id = ?", (branch, one.id))
+        if marked:
+            self._rewrite_table("memory", {"reason": "text"}, partial(_cut_quotes, marks))
+            history = load_table("forget")["quotes"]["memory_change"]
+            self._rewrite_table("memory_change", history, partial(_cut_quotes, marks))
         self.remove(result.items)
-        self._run_each(_OF_SESSIONS, str(list(emptied)))
+        self._run_each("of_sessions", str(list(emptied)))
         for key in projects:
             parts = [f"SELECT 1 FROM {name} WHERE project = ?" for name in ("item", "session")]
             if not any(self._first_row(sql, self._project_id(key)) for sql in parts):
-                self._run_each(_OF_PROJECT, key)
+                self._run_each("of_project", key)
         self._count_move()
         self.queue_sessions(dict.fromkeys(again - emptied, 0))
         self._count_restore()
         return result
 
-    def _ids_by(self, sql: str, ids: Collection[int]) -> set[int]:
-        return set(self._all_ids(sql, str(list(ids))))
+    def _ids_by(self, name: str, ids: Collection[int]) -> set[int]:
+        given = str(list(ids))
+        return {id_ for sql in _statements(name) for id_ in self._all_ids(sql, given)}
 
-    def _run_each(self, statements: Sequence[str], value: str) -> None:
-        for sql in statements:
+    def _run_each(self, name: str, value: str) -> None:
+        for sql in _statements(name):
             self._db.execute(sql, (value,))
 
-    def _find_derived(self, named: Collection[int]) -> set[int]:
+    def _find_derived(self, named: set[int]) -> set[int]:
         found: set[int] = set()
-        new = set(named)
+        new = named
         while new:
-            new = {id_ for sql in _DERIVED for id_ in self._ids_by(sql, new)} - found - set(named)
+            new = self._ids_by("derived", new) - found - named
             found |= new
         return found
-
-    def _find_quoting(self, marks: Collection[str], gone: Collection[int]) -> tuple[int, ...]:
-        """Memories whose history gives what was said in one of these sessions as the reason."""
-        sql = (
-            "SELECT item FROM memory_change WHERE instr(why, ?1)"
-            " UNION SELECT item FROM memory WHERE instr(reason, ?1)"
-        )
-        found = {id_ for mark in marks for id_ in self._all_ids(sql, mark)}
-        return tuple(sorted(found - set(gone)))
-
-    def _find_freed(self, gone: Collection[int]) -> tuple[int, ...]:
-        """What stood back for one of these; a memory is the user's to bring back."""
-        found = self._ids_by(
-            "SELECT o.id FROM item i JOIN item o ON o.id = i.supersedes WHERE i.supersedes <> 0"
-            f" AND o.status = 'superseded' AND o.kind <> 'memory' AND i.id {_IDS}", gone,
-        )  # fmt: skip
-        return tuple(sorted(found - set(gone)))
 
     def _count_restore(self) -> None:
         """Whoever remembers something of the rows, or works with them, opens the store anew; we
@@ -263,8 +165,9 @@ class ForgetRows(MemoryRows):
             number += len(held)
             if apply and prepare:
                 self.put([prepare(item) for item in held], lifted=True)
-        for table, columns in (_QUOTES if only_quotes else _TEXTS).items():
-            number += self._rewrite_table(table, columns, watch, apply)
+        for part in ("quotes",) if only_quotes else ("quotes", "names"):
+            for table, columns in load_table("forget")[part].items():
+                number += self._rewrite_table(table, columns, watch, apply)
         number += self._rename_memories(change, taken, apply)
         if apply:
             self._count_restore()
@@ -277,14 +180,14 @@ class ForgetRows(MemoryRows):
             yield page
 
     def _rewrite_table(
-        self, table: str, columns: _Columns, change: Change, apply: bool = True
+        self, table: str, columns: Mapping[str, str], change: Change, apply: bool = True
     ) -> int:
         described = list(self._db.execute(f"PRAGMA table_info({table})"))
         keys = " AND ".join(f"{row[1]} IS :{row[1]}" for row in described if row[5])
         number = 0
         for row in list(self._db.execute(f"SELECT * FROM {table}")):
             values = {known[1]: value for known, value in zip(described, row, strict=True)}
-            new = {name: change_one(values[name], change) for name, change_one in columns.items()}
+            new = {name: _change_text(form, values[name], change) for name, form in columns.items()}
             if new.items() <= values.items():
                 continue
             number += 1
