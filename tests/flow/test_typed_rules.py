@@ -506,3 +506,62 @@ def test_a_prompt_of_a_hook_waits_until_the_transcript_has_it(store, origin, kep
         store.put([prepare_item(replace(typed, alias="hook:aaaaaaaa:1", origin=origin))])
     distilled(store)
     assert (rules(store), proposals(store)) == (kept, proposed)
+
+
+# --- attempts ------------------------------------------------------------------------------------
+
+OLD = "header = one()\nurl = find_url()\nbar = show(url)\n"
+NEW = "below = two()\nplace = find_place()\nstrip = show(place)\n"
+
+
+def attempt(session, day, *steps):
+    """A session of turns that each replace a text in a file by another."""
+    story = Story(f"{session}-0000-4000-8000-000000000000", clock=FIRST + day * DAY)
+    for number, (file, before, after) in enumerate(steps):
+        story.prompt(f"Put the address somewhere else, number {number}.")
+        story.replaces(file, before, after)
+        story.says(f"The address is now at place {number} of the page.")
+    return story
+
+
+def linked_cards(store):
+    """(the number of its prompt, that of the one it replaced) of the cards that name another."""
+    cards = {card.id: card for card in store.select(Filters(kinds=("summary",), types=("turn",)))}
+    chained = (card for card in cards.values() if card.supersedes)
+    return [(card.prompt_number, cards[card.supersedes].prompt_number) for card in chained]
+
+
+@pytest.mark.requirement("DIS-14")
+@pytest.mark.parametrize(
+    ("steps", "linked"),
+    [
+        ([("app.py", "a = 1\n", OLD), ("app.py", OLD, NEW)], [(2, 1)]),
+        # Only a part of it was taken out.
+        ([("app.py", "a = 1\n", OLD), ("app.py", "url = find_url()\n", NEW)], []),
+        # It stands there still, with more below.
+        ([("app.py", "a = 1\n", OLD), ("app.py", OLD, OLD + NEW)], []),
+        # One line is too little to tell.
+        ([("app.py", "a = 1\n", "x = y\n"), ("app.py", "x = y\n", NEW)], []),
+    ],
+)
+def test_a_turn_whose_lines_another_took_out_is_named_by_that_one(store, steps, linked):
+    attempt("aaaaaaaa", 0, *steps).store(store)
+    for _ in range(2):
+        distilled(store)
+        assert linked_cards(store) == linked
+        with store.transaction("items"):
+            store.queue_sessions()
+
+
+@pytest.mark.requirement("DIS-14")
+@pytest.mark.parametrize("order", list(permutations(range(2))))
+def test_an_attempt_of_another_session_is_named_in_whatever_order_they_come(store, order):
+    stories = [
+        attempt("aaaaaaaa", 0, ("app.py", "a = 1\n", OLD)),
+        attempt("bbbbbbbb", 1, ("app.py", OLD, NEW)),
+    ]
+    for number in order:
+        stories[number].store(store)
+        distilled(store)
+    assert linked_cards(store) == [(1, 1)]
+    assert len(store.select(Filters(kinds=("summary",), types=("turn",)))) == 2  # both are found

@@ -46,28 +46,31 @@ def has_terminal() -> bool:
 
 def _list_ancestors(pid: int) -> Iterator[list[str]]:
     """The command lines of a process and of those above it."""
+    look_up = _read_process if Path("/proc/self/stat").exists() else _list_processes().get
     for _ in range(_DEEPEST):
-        if pid <= 1:
+        found = look_up(pid) if pid > 1 else None
+        if found is None:
             return
-        try:
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-            status = Path(f"/proc/{pid}/stat").read_bytes()
-            parent = int(status.rpartition(b")")[2].split()[1])
-        except OSError:
-            found = _ask_ps(pid)
-            if not found:
-                return
-            parent, words = int(found[0]), found[1:]
+        pid, words = found
         yield words
-        pid = parent
 
 
-def _ask_ps(pid: int) -> list[str]:
-    """Where there is no /proc: [parent, the words of the command line]."""
-    command = ["ps", "-o", "ppid=,args=", "-p", str(pid)]
+def _read_process(pid: int) -> tuple[int, list[str]] | None:
+    """(its parent, the words of its command line)"""
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+        status = Path(f"/proc/{pid}/stat").read_bytes()
+        return int(status.rpartition(b")")[2].split()[1]), words
+    return None
+
+
+def _list_processes() -> dict[int, tuple[int, list[str]]]:
+    """The same of all of them, where there is no /proc."""
+    command = ["ps", "-axo", "pid=,ppid=,args="]
     with suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(  # noqa: S603 -- a program of the system and a number
+        done = subprocess.run(  # noqa: S603 -- a program of the system
             command, capture_output=True, text=True, timeout=2, check=True
         )
-        return done.stdout.split()
-    return []
+        rows = [line.split() for line in done.stdout.splitlines()]
+        return {int(row[0]): (int(row[1]), row[2:]) for row in rows}
+    return {}

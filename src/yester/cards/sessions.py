@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from yester.cards.cards import (
@@ -40,7 +41,7 @@ from yester.cards.status import Changes, Committed, judge_turns
 from yester.cards.titles import title_mender
 from yester.cards.turns import LOOK_BACK, DistilRules, History, View, distilled_items
 from yester.ingest.prepare import prepare_item, shown_texts
-from yester.memories.chains import link_decisions
+from yester.memories.chains import link_attempts, link_decisions
 from yester.memories.typed import keep_rules
 from yester.model import (
     DISTILLED,
@@ -308,7 +309,7 @@ def distil_session(
     prompts = [turn.prompt for turn in typed if turn.prompt is not None]
     report.rules += keep_rules(store, one.session, prompts, now or one.session.ended)
     yield
-    for links in link_decisions(store, one.session):
+    for links in chain(link_decisions(store, one.session), link_attempts(store, one.session)):
         report.links += links
         yield
     one.count(report, put)

@@ -15,12 +15,13 @@ two texts that disagree: what the rows cannot tell is no contradiction.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from yester.ingest.prepare import prepare_item
-from yester.model import DISTILLED, Filters, Item, Memo, Paging, Session, replace
+from yester.model import DISTILLED, Filters, Item, Memo, Paging, Probe, Session, TurnKey, replace
 from yester.recall.recall import Asked, recall_hits
 from yester.store.contract import Store
 from yester.tables import load_pattern, load_rows, load_table
@@ -31,6 +32,7 @@ _MOST_TERMS = 4  # of a thing; a longer one is a sentence, and is not compared
 _SAME_WORDS = 0.75  # share of common terms from which two texts are about the same
 _SAME_PURPOSE = 0.5
 
+_REPLACED, _FEWEST_LINES = 0.8, 2  # share of a turn's lines that another took out; lines at least
 _READ = 1_200  # characters of a decision that are looked at
 _ALIKE = 15  # earlier or later decisions that are compared
 _WORD = re.compile(r"\w[\w+-]*(?:\.\w+)*")
@@ -224,6 +226,51 @@ def link_decisions(store: Store, session: Session) -> Iterator[int]:
         if undoing:
             yield link_items(store, min(undoing, key=lambda o: o.epoch), one)
         yield 0
+
+
+def link_attempts(store: Store, session: Session) -> Iterator[int]:
+    """The cards of turns that took out what others had written, made a chain: the newer one names
+    the older, which stays, since only its lines are known to be gone. Yields how many links were
+    made."""
+    own = Filters(session_id=session.id, source=DISTILLED, kinds=("summary",), types=("turn",))
+    files = {file for card in store.select(own) for file in card.files_modified}
+    found = _find_replaced(store, session.project, files)
+    pairs = [pair for pair in found.items() if session.id in (pair[0][0], pair[1][0])]
+    ids = store.around(Probe(), (), (), (), {turn for pair in pairs for turn in pair}).cards
+    for old, new in pairs:
+        cards = store.get([ids.get(old, 0), ids.get(new, 0)])
+        if len(cards) < 2 or cards[1].supersedes:
+            continue
+        # Of another session, it may have written into other files besides.
+        there = {*cards[0].files_modified}
+        if there <= files or _find_replaced(store, session.project, there).get(old) == new:
+            newer = prepare_item(replace(cards[1], supersedes=cards[0].id))
+            with store.transaction("work"):
+                yield store.put([newer]).changed
+
+
+def _find_replaced(store: Store, project: str, files: Iterable[str]) -> dict[TurnKey, TurnKey]:
+    """Turns of whose lines in these files another one took out nearly all, and that one. What was
+    put back elsewhere was only moved."""
+    edits = store.probe(Probe(Filters(projects=(project,)), written=sorted(files))).written
+    owner: dict[tuple[str, int], TurnKey] = {}
+    wrote: defaultdict[TurnKey, set[tuple[str, int]]] = defaultdict(set)
+    taken: defaultdict[tuple[TurnKey, TurnKey], set[int]] = defaultdict(set)
+    for edit in sorted(edits, key=lambda edit: (edit.epoch, edit.item)):
+        for line in edit.removed:
+            former = owner.pop((edit.path, line), edit.turn)
+            taken[former, edit.turn].add(line)
+        for at, line in enumerate(edit.lines):
+            if not edit.added or edit.added[at]:
+                owner[edit.path, line] = edit.turn
+                wrote[edit.turn].add((edit.path, line))
+    return {
+        old: new
+        for (old, new), lines in taken.items()
+        if old != new
+        and len(lines - {line for _, line in wrote[new]})
+        >= max(_FEWEST_LINES, _REPLACED * len(wrote[old]))
+    }
 
 
 def replaces(newer: Item, older: Item) -> bool:
