@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from yester import model
 from yester.agents import hooks
 from yester.agents.base import Options
 from yester.agents.descriptors import find_agent
@@ -22,30 +23,9 @@ from yester.capture.rules import Rules
 from yester.capture.spool import Spooled
 from yester.config import Config
 from yester.errors import SourceError
-from yester.ingest.prepare import (
-    batch_window,
-    is_beginning,
-    is_own_answer,
-    mark_echo,
-    no_observation,
-    prepare_item,
-    shown_texts,
-    skipped_tools,
-)
+from yester.ingest import prepare
 from yester.ingest.transcripts import Ingest
-from yester.model import (
-    Entry,
-    Event,
-    Filters,
-    Item,
-    Muted,
-    OwedStart,
-    Paging,
-    Session,
-    Skipped,
-    Turn,
-    replace,
-)
+from yester.model import Entry, Event, Filters, Item, OwedStart, Paging, Session, Turn, replace
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
 from yester.store.contract import Store
@@ -71,7 +51,7 @@ class Batch:
 
     new: Sequence[HookEvent]
     again: Sequence[HookEvent]
-    unreadable: frozenset[str]  # their ids
+    unreadable: Container[str]  # their ids
 
 
 @dataclass
@@ -109,7 +89,7 @@ class Events:
         """Why nothing of this event may be kept, or ""."""
         if self.rules.is_off(told.cwd, told.session, told.epoch):
             return "off"
-        if told.session and self.store.entries(Muted, {"session": told.session}):
+        if told.session and self.store.entries(model.Muted, {"session": told.session}):
             return "off"
         return "excluded" if self.projects.by_folder(told.cwd) == EXCLUDED else ""
 
@@ -130,17 +110,20 @@ class Events:
         """Store a batch, all of it or nothing. `before_storing` is called when every event has been
         understood: from then on it may have to wait for other writers."""
         ids = [spooled.id for spooled in batch]
-        known = self._known_events(ids)
+        known = {event.id for event in self.store.entries(Event, {"id": ids})}
         again: list[HookEvent] = []
         sessions: dict[tuple[str, str], Session] = {}
-        judged: list[_Judged] = []
+        new: list[_Judged] = []
+        unreadable: set[str] = set()
         for spooled in batch:
             try:
                 told, payload = self.read_event(spooled)
             except SourceError:
-                name, cwd, epoch = spooled.event, spooled.cwd, spooled.epoch
-                nobody = HookEvent(name, "other", "", "", cwd, epoch, id=spooled.id)
-                judged.append(_Judged(nobody, skipped="unreadable"))
+                unreadable.add(spooled.id)
+                if spooled.id not in known:
+                    name, cwd, epoch = spooled.event, spooled.cwd, spooled.epoch
+                    nobody = HookEvent(name, "other", "", "", cwd, epoch, id=spooled.id)
+                    new.append(_Judged(nobody, skipped="unreadable"))
                 continue
             # Of a trial the hook may yet ask, and that is all; what is known must not count for the
             # numbers of prompts a second time.
@@ -155,40 +138,34 @@ class Events:
                 title = session.title or first.title
                 session = replace(session, prompts=first.prompt_number, title=title)
             sessions[key] = session
-            judged.append(one)
+            new.append(one)
         before_storing()
         with self.store.transaction("events"):
-            known = self._known_events(ids)
-            new = [one for one in judged if one.told.id not in known]
             self._put_sessions(new, sessions)
             self._put_items(new)
             self._put_events(new)
-        unreadable = frozenset(one.told.id for one in judged if one.skipped == "unreadable")
         return Batch([one.told for one in new], again, unreadable)
-
-    def _known_events(self, ids: Sequence[str]) -> set[str]:
-        return {event.id for event in self.store.entries(Event, {"id": ids})}
 
     # --- outside the lock --------------------------------------------------------------------
 
     def _judge_event(self, told: HookEvent, payload: dict[str, Any], session: Session) -> _Judged:
-        tools = skipped_tools(told.hints, self.config.texts("skip_tools"))
+        tools = prepare.skipped_tools(told.hints, self.config.texts("skip_tools"))
         reason = "off" if is_off(told) else self.refusal(told)
-        if not reason and not payload:
-            reason = "empty"
-        elif not reason and told.actor and not self._options.subagents:
-            reason = "sub-agent"
-        elif not reason and told.tool in tools and not told.failed:
-            reason = "skipped tool"
+        if not payload:
+            reason = reason or "empty"
+        elif told.actor and not self._options.subagents:
+            reason = reason or "sub-agent"
+        elif told.tool in tools and not told.failed:
+            reason = reason or "skipped tool"
         if reason or find_agent(told.agent).bell:
             return _Judged(told, skipped=reason)
         fallback = f"hook:{told.id}"
         told = hooks.add_items(told, payload, session, self.projects, self._options, fallback)
-        if any(is_own_answer(item) for item in told.items):
+        if any(map(prepare.is_own_answer, told.items)):
             return _Judged(replace(told, items=()), skipped="own answer")
         if told.tool:
-            reason = no_observation(told.tool, told.size, told.failed, tools)
-        return _Judged(told, tuple(map(prepare_item, told.items)), reason)
+            reason = prepare.no_observation(told.tool, told.size, told.failed, tools)
+        return _Judged(told, tuple(map(prepare.prepare_item, told.items)), reason)
 
     # --- inside ------------------------------------------------------------------------------
 
@@ -198,7 +175,7 @@ class Events:
         for one in new:
             told = one.told
             if one.skipped == "off" and is_off(told) and told.session:
-                self.store.append([Muted(told.session, told.epoch)])
+                self.store.append([model.Muted(told.session, told.epoch)])
             if one.skipped in ("off", "excluded") or not told.session:
                 continue
             session = sessions[told.session, told.agent]
@@ -219,21 +196,23 @@ class Events:
                 if known := self._find_known(entry.item, one.session, one.told.epoch):
                     one.items.append(known)
                 else:
-                    shown = partial(shown_texts, self.store, one.session, entry.item.session)
-                    entries.append((one, mark_echo(entry, shown)))
+                    shown = partial(
+                        prepare.shown_texts, self.store, one.session, entry.item.session
+                    )
+                    entries.append((one, prepare.mark_echo(entry, shown)))
         self.store.put([entry for _, entry in entries])
         for one, entry in entries:
             stored = self.store.find_by_ref(entry.item.ref)
             one.items += [item.id for item in stored if _is_same(item, entry.item)]
         for agent, counts in skipped.items():
-            self.store.append([Skipped(agent, reason, n) for reason, n in counts.items()])
+            self.store.append([model.Skipped(agent, reason, n) for reason, n in counts.items()])
 
     def _find_known(self, item: Item, session: int, epoch: int) -> int:
         """The item as the transcript gave it, if it did; it is the whole truth. A call without its
         result is not."""
         for old in self.store.find_by_ref(item.ref):
             if _is_same(old, item):
-                return 0 if is_beginning(old, item) and item.role == "tool" else old.id
+                return 0 if prepare.is_beginning(old, item) and item.role == "tool" else old.id
         if item.role == "tool" or not session:
             return 0
         return find_said(self.store, session, item, epoch)
@@ -255,7 +234,7 @@ class Events:
             rows.append(
                 Event(
                     told.id, told.name, told.epoch, one.session, turn, told.actor, told.tool,
-                    told.failed, item, one.skipped, batch_window(told.hints, window),
+                    told.failed, item, one.skipped, prepare.batch_window(told.hints, window),
                     max(0, int(self.clock() * 1000) - told.epoch),
                 )
             )  # fmt: skip

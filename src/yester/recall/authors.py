@@ -41,6 +41,7 @@ class Stretch:
 class _Claim(NamedTuple):
     edit: int
     at: int  # the line of it
+    beside: tuple[int, int]  # the lines above and below; 0: none
 
 
 @dataclass(slots=True)
@@ -109,7 +110,7 @@ class _History:
                     kept[line] -= 1
                     there[line] += edit.blind > 1
                 elif edit.added[at]:
-                    claims[line].append(_Claim(number, at))
+                    claims[line].append(_Claim(number, at, _beside(edit.lines, at)))
                     there[line] += 1
         return cls(edits, claims, removals, gone, unsure)
 
@@ -152,8 +153,8 @@ class _History:
         """Of many, those that have a line beside them which stands there."""
         if len(claims) <= _MANY:
             return claims
-        here = _beside(hashes, at)
-        likely = [one for one in claims if here & _beside(self.edits[one.edit].lines, one.at)]
+        above, below = _beside(hashes, at)
+        likely = [one for one in claims if one.beside[0] == above or one.beside[1] == below]
         return likely or claims[-_MANY:]
 
     def _compare_around(self, claim: _Claim, hashes: Sequence[int], at: int) -> tuple[int, int]:
@@ -223,8 +224,8 @@ class _History:
         return {self.edits[number].turn for number in edits}
 
 
-def _beside(lines: Sequence[int], at: int) -> set[int]:
-    return {*lines[max(at - 1, 0) : at], *lines[at + 1 : at + 2]}
+def _beside(lines: Sequence[int], at: int) -> tuple[int, int]:
+    return lines[at - 1] if at else 0, lines[at + 1] if at + 1 < len(lines) else 0
 
 
 def _with_neighbours(lines: Sequence[_Line]) -> Iterator[tuple[_Line, _Line]]:

@@ -223,7 +223,7 @@ class Answers:
         if self._events.refusal(event):
             return Delivery(event)
         if event.what not in _ACTIONS:
-            self._background.embedding.load_soon()
+            self._background.work.load_soon()
         start = self._start_to_give(event)
         block = self._start_block(event, start) if start is not None else _NOTHING
         fitting = _NOTHING
@@ -293,7 +293,7 @@ class Answers:
         """For the command line, which would have to load the model first."""
         memory = self._patient_memory()
         if memory.search_embedder is None and memory.config["embedder"] != "none":
-            self._background.embedding.load_soon()
+            self._background.work.load_soon()
             if has_vectors(self._store):
                 return None  # not loaded yet: the command does it itself
         try:
@@ -436,7 +436,7 @@ class WorkerMemory(Memory):
     @property
     def search_embedder(self) -> Embedder | None:
         """The model, once it is loaded."""
-        return self._background.embedding.embedder
+        return self._background.work.embedder
 
     def git_signals(self, folder: str, wait: bool = True) -> git.Signals:
         """What a folder looks like, where that is known soon enough, else looked like last."""

@@ -189,7 +189,7 @@ class Worker:
 
     def _follow_distilled(self, session: int) -> None:
         self._arming.waits = True
-        self._background.follow_distilled(session)
+        self._background.work.add_session(session)
 
     @contextmanager
     def _rests_after_errors(self, what: str) -> Iterator[None]:
@@ -246,11 +246,11 @@ class Worker:
 
     def _items_stored(self) -> None:
         self._jobs_wait = True
-        self._background.embedding.wake()
+        self._background.work.wake()
 
     def _notes_stored(self) -> None:
         """By a thread: the session of a turn is to be summed up anew."""
-        self._background.embedding.wake()
+        self._background.work.wake()
         self._bell.ring()
 
     # --- settings ----------------------------------------------------------------------------
