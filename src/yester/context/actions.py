@@ -16,30 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from yester.agents.values import relative_path, text_at
+from yester.cards import tools
 from yester.cards.failures import command_mark, error_mark
 from yester.cards.titles import title_words
-from yester.cards.tools import (
-    CHECKS,
-    NO_COUNTS,
-    command_kind,
-    command_line,
-    count_tests,
-    error_fingerprint,
-    find_errors,
-    judge_check,
-    read_run,
-    typed_command,
-)
 from yester.context.block import Context, Here, Page
 from yester.context.cards import find_open_ends, find_turns, is_finished, read_cards
 from yester.context.endings import ending_lines, find_ending
-from yester.context.lines import (
-    card_line,
-    card_status,
-    one_line,
-    quote_text,
-    replace_quotes,
-)
+from yester.context.lines import card_line, card_status, one_line, quote_text, replace_quotes
 from yester.files import read_bytes
 from yester.ingest.prepare import SHELLS
 from yester.memories.memory import GLOBAL
@@ -108,18 +91,18 @@ def at_action(
 
 def _tell_ending(store: Store, action: Action, here: Here) -> Iterator[Line]:
     """What ended the same error before."""
-    kind = command_kind(action.command) if action.command else "look"
-    if kind == "look" or not (action.failed or kind in CHECKS):
+    kind = tools.command_kind(action.command) if action.command else "look"
+    if kind == "look" or not (action.failed or kind in tools.CHECKS):
         return
-    run = read_run(action.command, action.output or "", action.failed)
-    errors = find_errors(run.output)
+    run = tools.read_run(action.command, action.output or "", action.failed)
+    errors = tools.find_errors(run.output)
     # A pipe, or a client that tells no status, hides a failure; what is known to pass is none.
-    counts = count_tests(run.output) if kind == "test" else NO_COUNTS
-    if run.refused or (not action.failed and judge_check(run, counts, errors)):
+    counts = tools.count_tests(run.output) if kind == "test" else tools.NO_COUNTS
+    if run.refused or (not action.failed and tools.judge_check(run, counts, errors)):
         return
     # As they are stored: without secrets.
     marks = [
-        error_mark(replace(error, fingerprint=error_fingerprint(redact(error.text))))
+        error_mark(replace(error, fingerprint=tools.error_fingerprint(redact(error.text))))
         for error in errors
     ]
     ending = find_ending(store, marks, here)
@@ -136,7 +119,7 @@ def _tell_substitute(store: Store, action: Action, here: Here) -> Iterator[Line]
     """A command that failed here in the same way again and again, and what worked instead."""
     if not action.command:
         return
-    typed = command_line(action.command)
+    typed = tools.command_line(action.command)
     met = store.entries(Failure, {"command": command_mark(typed)})
     items = {item.id: item for item in store.get([one.item for one in met])}
     own = [
@@ -152,7 +135,7 @@ def _tell_substitute(store: Store, action: Action, here: Here) -> Iterator[Line]
     worked = next(iter(store.get([last.run])), None)
     if times < _TWICE or worked is None:
         return
-    other = typed_command(worked)
+    other = tools.typed_command(worked)
     if other == typed:
         return
     day = here.calendar.day_label(last.epoch)
@@ -329,7 +312,7 @@ def list_armed(store: Store, switched_off: Iterable[str] = ()) -> list[str]:
     if "tell.endings" not in off:
         printed = {one.mark for one in store.entries(Failure, {"came": "printed"})}
         errors = [one for one in ended if one.mark not in printed and (one.run or one.tried)]
-        words = dict.fromkeys(_literal(error_fingerprint(one.text)) for one in errors)
+        words = dict.fromkeys(_literal(tools.error_fingerprint(one.text)) for one in errors)
         for literal in list(filter(None, words))[:_MOST_ARMED]:
             lines += [f"PostToolUse {literal}", f"PostToolUseFailure {literal}"]
     if "tell.before" not in off:
@@ -338,7 +321,7 @@ def list_armed(store: Store, switched_off: Iterable[str] = ()) -> list[str]:
             one.item for one in ended
             if one.came == "instead" and ways[one.command, one.mark] >= _TWICE
         ]  # fmt: skip
-        heads = [_literal(typed_command(item)) for item in store.get(instead)]
+        heads = [_literal(tools.typed_command(item)) for item in store.get(instead)]
         paths = [
             name
             for memo in list_rules(store, ())

@@ -24,14 +24,7 @@ from yester.agents.descriptors import Agent
 from yester.capture.rules import Rules
 from yester.errors import YesterError
 from yester.files import open_file
-from yester.ingest.prepare import (
-    Shown,
-    is_beginning,
-    is_own_answer,
-    mark_echo,
-    prepare_item,
-    shown_texts,
-)
+from yester.ingest import prepare
 from yester.model import Entry, Item, Muted, Project, PutCounts, Session, Skipped, Source, replace
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact, redact_value
@@ -89,7 +82,7 @@ class Ingest:
     find_reader: Callable[[str], Reader] = load_reader
     report: Report = field(default_factory=Report)
     _unnamed: set[str] = field(default_factory=set)  # sessions whose first prompt may not be kept
-    _shown: dict[tuple[str, str], list[Shown]] = field(default_factory=dict)
+    _shown: dict[tuple[str, str], list[prepare.Shown]] = field(default_factory=dict)
     _size: int = 1_000
     _pending: _Pending = field(default_factory=_Pending)
 
@@ -109,14 +102,14 @@ class Ingest:
         root = self.projects.by_key(item.project).root
         if item.session in self._muted or self.rules.is_off(root, item.session, item.epoch):
             return "off"
-        return "own answer" if is_own_answer(item) else ""
+        return "own answer" if prepare.is_own_answer(item) else ""
 
-    def _find_shown(self, item: Item) -> list[Shown]:
+    def _find_shown(self, item: Item) -> list[prepare.Shown]:
         """What the agent was shown in the session."""
         key = (item.session, item.agent)
         if key not in self._shown:
             known = self.store.session(*key) if item.session else None
-            self._shown[key] = shown_texts(self.store, known.id, known.key) if known else []
+            self._shown[key] = prepare.shown_texts(self.store, known.id, known.key) if known else []
         return self._shown[key]
 
     def _is_outdated(self, item: Item) -> bool:
@@ -124,7 +117,7 @@ class Ingest:
         it down; the transcript may not be read again for long (a sub-agent's is not)."""
         if item.call is None or item.call.result is not None:
             return False
-        return any(is_beginning(item, old) for old in self.store.find_by_ref(item.ref))
+        return any(prepare.is_beginning(item, old) for old in self.store.find_by_ref(item.ref))
 
     @property
     def is_full(self) -> bool:
@@ -214,7 +207,9 @@ class Ingest:
                 if item.kind == "prompt" and item.title:
                     self._unnamed.add(item.session)
             else:
-                self.add_entry(mark_echo(prepare_item(item), partial(self._find_shown, item)))
+                self.add_entry(
+                    prepare.mark_echo(prepare.prepare_item(item), partial(self._find_shown, item))
+                )
             before, shown = shown, max(shown, reading.offset)
             yield shown - before
             if self.is_full:
@@ -280,7 +275,7 @@ def add_items(store: Store, items: Iterable[tuple[Item, Project]]) -> PutCounts:
     rebuild_if_stale(store)
     ingest = Ingest(store, Projects({}), Options())
     for item, project in items:
-        ingest.add_entry(prepare_item(item), project)
+        ingest.add_entry(prepare.prepare_item(item), project)
         if ingest.is_full:
             ingest.flush()
     ingest.flush()

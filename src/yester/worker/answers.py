@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from yester import __version__, git
+from yester import __version__, git, model
 from yester.agents.descriptors import CLAUDE_CODE, find_agent
 from yester.agents.hooks import TRIAL, HookEvent
 from yester.capture.spool import NewerFormat, Spool, peek_event, read_event
@@ -34,17 +34,7 @@ from yester.errors import SourceError, StoreError
 from yester.fence import MOST_UNITS, count_units
 from yester.ingest.events import Events, is_off
 from yester.memory import Memory
-from yester.model import (
-    ON_REQUEST,
-    Answered,
-    Event,
-    Feedback,
-    Injection,
-    Item,
-    OwedStart,
-    Project,
-    replace,
-)
+from yester.model import Event, Feedback, Injection, Item, OwedStart, Project, replace
 from yester.operations import actions
 from yester.operations.actions import ActionRequest, build_action_context
 from yester.operations.context import EVENTS, ContextRequest, build_context
@@ -145,7 +135,7 @@ class Answers:
         self._recent: OrderedDict[str, HookEvent] = OrderedDict()
         self._arrived: list[Delivery] = []  # and still to be written down
         self._starts: set[str] = set()  # whose block is on its way, or has arrived
-        self._took: list[Answered] = []  # after how many ms hooks were answered
+        self._took: list[model.Answered] = []  # after how many ms hooks were answered
         self._memory = WorkerMemory(home, events, background, log)
 
     def close(self) -> None:
@@ -184,7 +174,7 @@ class Answers:
         if session is None:
             return []
         ledger = self._store.entries(Injection, {"session": session.id})
-        ids = {row.item for row in ledger if row.event != ON_REQUEST}
+        ids = {row.item for row in ledger if row.event != model.ON_REQUEST}
         return [(session.id, item) for item in self._store.get(sorted(ids))]
 
     def find_event(self, id_: str) -> HookEvent | None:
@@ -210,7 +200,7 @@ class Answers:
             return self._make_delivery(event)
         finally:
             ms = round((time.perf_counter() - began) * 1000)
-            self._took.append(Answered(event.epoch // DAY, ms))
+            self._took.append(model.Answered(event.epoch // DAY, ms))
 
     def settle_delivery(self, delivery: Delivery, arrived: bool) -> None:
         """The hook has printed it, or it has not."""
@@ -296,10 +286,7 @@ class Answers:
             self._background.work.load_soon()
             if has_vectors(self._store):
                 return None  # not loaded yet: the command does it itself
-        try:
-            asked = msgspec.json.decode(text, type=Asked)
-        except msgspec.MsgspecError:
-            return None
+        asked = msgspec.json.decode(text, type=Asked)
         fates = memory.judge_staleness(root) if root else None
         found = answer_question(self._store, asked, memory.weights, memory.search_embedder, fates)
         return msgspec.json.encode(found)
@@ -372,7 +359,7 @@ class Answers:
         request = replace(
             self._make_request(event),
             known={one.item for one in shown} | {one.item for one in block.shown},
-            spent=sum(one.tokens for one in shown if one.event != ON_REQUEST),
+            spent=sum(one.tokens for one in shown if one.event != model.ON_REQUEST),
             known_files={one.reason.removeprefix("file ") for one in shown},
             units=MOST_UNITS - beside,
         )
