@@ -76,6 +76,25 @@ def test_an_error_ends_by_what_lies_before_the_run_that_passes(goes_on, came, ch
     )
 
 
+COMMIT = "git commit -m \"$(cat <<'EOF'\nTotals\nEOF\n)\""
+
+
+@pytest.mark.parametrize(
+    ("fails", "error", "passes"),
+    [
+        ("go test ./cart/ -run TestTen", "--- FAIL: TestTen (0.03s)\nFAIL", "go test -v ./cart/"),
+        (f"git add cart.py && {COMMIT}", BROKEN, f"{COMMIT} --no-verify"),
+    ],
+)
+def test_other_tests_and_a_check_that_is_left_out_are_no_way_to_run_it(fails, error, passes):
+    story = Story()
+    story.prompt("Fix the totals in the cart")
+    story.fails(fails, error)
+    story.ran(passes, "ok  \tcart\t0.030s")
+    (one,) = find_failures(story.turns(), LOOK_BACK)[:1]
+    assert one.came == "itself"
+
+
 def test_a_test_that_was_written_to_fail_and_what_a_passing_run_prints_teach_nothing():
     story = Story()
     story.prompt("Ten items must add up")

@@ -8,6 +8,7 @@ are written down so that nobody is told of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from yester.tables import load_pattern
 
 _MOST = 4  # changes that are named
 _LONGEST = 200  # characters of an error's line
+_SKIPS = re.compile(r"--no-verify\b")
 
 
 def error_mark(error: Error) -> str:
@@ -115,8 +117,7 @@ class _Runs:
         if edits:
             came = "meant" if self._was_meant(place, edits) else "fixed"
         elif step.typed != self.steps[last].typed and not changes:
-            moment = load_pattern("tools", "of the moment").search(error.text)
-            came = "itself" if moment else "instead"
+            came = "instead" if _is_another_way(self.steps[last], step, error) else "itself"
         else:
             came = "fixed" if changes else "itself"
         ids = _ids(edits or changes)
@@ -156,6 +157,15 @@ def _is_same_run(run: Step, earlier: Step) -> bool:
         beside = check_parts(earlier.ran.command) - {earlier.main}
         return beside <= check_parts(run.ran.command) and covers_run(run, earlier, clean=True)
     return run.main == earlier.main
+
+
+def _is_another_way(failing: Step, passing: Step, error: Error) -> bool:
+    """Is this how to run it? Not where the error was of the moment, where other tests were run, or
+    where the check that failed was left out."""
+    if failing.kind in CHECKS and failing.main != passing.main:
+        return False
+    moment = load_pattern("tools", "of the moment").search(error.text)
+    return not moment and not _SKIPS.search(passing.ran.command)
 
 
 def _passes(step: Step) -> bool:
