@@ -150,7 +150,8 @@ class _Runs:
 
 
 def _is_same_run(run: Step, earlier: Step) -> bool:
-    if run.ran.refused or not run.ran.command:
+    """Not one that was refused, or leaves out the check that failed."""
+    if run.ran.refused or not run.ran.command or _SKIPS.search(run.ran.command):
         return False
     if earlier.kind in CHECKS:
         # The error may be that of another check in the same command.
@@ -160,12 +161,10 @@ def _is_same_run(run: Step, earlier: Step) -> bool:
 
 
 def _is_another_way(failing: Step, passing: Step, error: Error) -> bool:
-    """Is this how to run it? Not where the error was of the moment, where other tests were run, or
-    where the check that failed was left out."""
+    """Is this how to run it? Not where the error was of the moment, or other tests were run."""
     if failing.kind in CHECKS and failing.main != passing.main:
         return False
-    moment = load_pattern("tools", "of the moment").search(error.text)
-    return not moment and not _SKIPS.search(passing.ran.command)
+    return not load_pattern("tools", "of the moment").search(error.text)
 
 
 def _passes(step: Step) -> bool:
