@@ -32,6 +32,7 @@ from yester.recall.authors import Stretch, find_line_authors
 from yester.redact import redact
 from yester.store.contract import Store
 from yester.text.edits import Edit, normalise_line, normalise_lines, planned_edits
+from yester.text.terms import query_terms
 
 BUDGET = 120  # tokens, all that is around the line among them
 PLANS = ("ExitPlanMode", "exit_plan_mode")
@@ -189,13 +190,16 @@ def _tell_authors(store: Store, action: Action, here: Here) -> Iterator[Line]:
         places = {at for at in range(one.first, one.last + 1) if at in gone or not gone}
         if one.turn is not None and places.difference(one.ambiguous):
             touched.append((len(places), one))
+    # A turn may have had several causes: told is one that speaks of these lines.
+    asked = set(query_terms("\n".join((file, *lines))))
     turns = {turn for _, one in touched for turn in (one.turn, *one.former, *one.others) if turn}
     cards = find_turns(store, turns) if turns else {}
     for _, one in sorted(touched, key=lambda pair: -pair[0]):
         card = cards.get(one.turn) if one.turn else None
         before = [cards[turn] for turn in (*one.former, *one.others) if turn in cards]
         tried = [other for other in before if has_failed(other)]
-        why = card.body or _open_text(store, card, here) if card is not None else ""
+        reasons = [card.body, *_open_texts(store, card, here)] if card is not None else []
+        why = next((text for text in reasons if asked.intersection(query_terms(text))), "")
         if card is None or not (why or tried or has_failed(card)):
             continue
         said = [
@@ -206,13 +210,13 @@ def _tell_authors(store: Store, action: Action, here: Here) -> Iterator[Line]:
             yield f"These lines: {text}", card.id, f"lines {card.id}", ""
 
 
-def _open_text(store: Store, card: Item, here: Here) -> str:
+def _open_texts(store: Store, card: Item, here: Here) -> list[str]:
     """What a turn has left open, and nobody has closed since."""
     if not card.sections.get("next_steps"):
-        return ""
+        return []
     cards = read_cards(store, Filters(projects=(card.project,), until=here.now))
-    ends = (one for one in find_open_ends(cards, here.now) if one.card.id == card.id)
-    return next((f"Open: {one.text}" for one in ends if one.text), "")
+    ends = [one.text for one in find_open_ends(cards, here.now) if one.card.id == card.id]
+    return [f"Open: {text}" for text in ends if text and not text.startswith("not pushed")]
 
 
 def _whole_lines(edit: Edit, path: str) -> Edit:
