@@ -640,8 +640,8 @@ class ProbeResult(Struct, frozen=True):
     having: Mapping[int, int]  # candidate → how many of these it has
     project: int  # what `Candidate.project` is where it is asked; 0: unknown
     projects: Mapping[str, str]  # key → readable name, where there are candidates by words
-    # turn → how many of the files of the session so far it has edited, and the last item of it that
-    # did, which is among the candidates
+    # turn → how many of the files of the session so far it has edited, those twice in which it had
+    # written lines that the session changed, and the last item of it that did, a candidate
     edited: Mapping[TurnKey, tuple[int, int]]
     written: Sequence[LineEdit] = ()  # edits of the files asked for, the oldest first
     lines: Sequence[int] = ()

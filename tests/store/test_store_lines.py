@@ -52,6 +52,23 @@ def test_lines_are_those_of_the_very_file_and_project(store):
     assert len(found(store, "lib/src/pay.py")) == 0
 
 
+def test_of_the_turns_that_edited_a_sessions_files_those_count_more_whose_lines_it_has_changed(
+    store,
+):
+    wrote = replace(EDIT, ref="a", session="a", prompt_number=1)
+    beside = used(file_path="src/pay.py", old_string="", new_string="refund(order, reason)")
+    beside = replace(beside, ref="b", session="b", prompt_number=1, epoch=6_000,
+                     project="name:shop", files_modified=("src/pay.py",))  # fmt: skip
+    change = used(file_path="src/pay.py", old_string=NEW, new_string="give_up(order, at=3)")
+    change = replace(change, ref="c", session="c", prompt_number=1, epoch=7_000,
+                     project="name:shop", files_modified=("src/pay.py",))  # fmt: skip
+    put(store, wrote, beside, change)
+    probe = Probe(Filters(without_session="c"), worked=("src/pay.py",), most_files=9)
+    edited = store.probe(probe).edited
+    refs = {item.id: item.ref for item in store.get([id_ for _, id_ in edited.values()])}
+    assert {refs[id_]: files for files, id_ in edited.values()} == {"a": 2, "b": 1}
+
+
 def test_another_store_has_other_numbers_for_the_same_line(tmp_path):
     lines, numbers = Probe(lines=("retry(order, times=3)",)), set()
     for name in ("one", "other"):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from itertools import compress
 
-from yester.model import EditedLines, Filters, LineEdit
+from yester.model import EditedLines, Filters, LineEdit, TurnKey
 from yester.store.sqlite import rows
 from yester.store.sqlite.connection import Connection
 
@@ -55,6 +57,25 @@ class LineRows(Connection):
                      added or b"\1" * (len(lines) // _BYTES), array("Q", removed), blind)
             for item, session, number, epoch, path, lines, added, removed, blind in found
         ]  # fmt: skip
+
+    def _count_rewritten(self, filters: Filters) -> Counter[TurnKey]:
+        """turn → in how many files it wrote lines that the session which asks has changed, or kept
+        in a place that it changed."""
+        touched: defaultdict[str, set[int]] = defaultdict(set)
+        for path, lines, added, removed in self._db.execute(
+            "SELECT e.path, e.lines, e.added, e.removed FROM session s"
+            " CROSS JOIN item i ON i.session = s.id AND i.session <> 0"
+            " CROSS JOIN line_edit e ON e.item = i.id WHERE s.key = ?", (filters.without_session,),
+        ):  # fmt: skip
+            kept = (line for line, new in zip(array("Q", lines), added, strict=False) if not new)
+            touched[path].update(array("Q", removed), kept)
+        written = self._find_written([path for path, lines in touched.items() if lines], filters)
+        found = {
+            (edit.turn, edit.path)
+            for edit in written
+            if not touched[edit.path].isdisjoint(compress(edit.lines, edit.added))
+        }
+        return Counter(turn for turn, _ in found)
 
     def _hash_lines(self, lines: Sequence[str]) -> array[int]:
         if not lines:

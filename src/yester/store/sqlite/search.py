@@ -225,7 +225,8 @@ class SearchRows(ItemRows):
     def _turns_editing(
         self, files: Sequence[str], filters: Filters, most: int
     ) -> dict[TurnKey, tuple[int, int]]:
-        """turn → how many of the files it has edited, and the last item of it that did."""
+        """turn → how many of the files it has edited, those twice of which it wrote lines that the
+        asking session has changed; and the last item of it that did."""
         if not files:
             return {}
         condition = self._filter_items(filters)
@@ -236,7 +237,9 @@ class SearchRows(ItemRows):
             " GROUP BY i.session, i.prompt_number ORDER BY n DESC, max(i.epoch) DESC LIMIT ?",
             (rows.wanted_files(files), *condition.values, most),
         )
-        return {(session, number): (n, item) for session, number, n, item in found}
+        edited = {(session, number): (n, item) for session, number, n, item in found}
+        written = self._count_rewritten(filters)
+        return {turn: (n + written[turn], item) for turn, (n, item) in edited.items()}
 
     def _turns_said(
         self, turns: Collection[TurnKey]
