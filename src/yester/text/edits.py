@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from yester.agents.values import decode_json, text_at, to_text
@@ -154,15 +155,10 @@ class _Place:
 
 def _common_ends(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
     """How many lines both begin with, and how many of the rest both end with."""
-    start = _count_same(zip(one, other, strict=False))
-    rest = zip(reversed(one[start:]), reversed(other[start:]), strict=False)
-    return start, _count_same(rest)
+    start = _count_same(one, other)
+    return start, _count_same(one[start:][::-1], other[start:][::-1])
 
 
-def _count_same(pairs: Iterable[tuple[str, str]]) -> int:
-    number = 0
-    for one, other in pairs:
-        if one != other:
-            break
-        number += 1
-    return number
+def _count_same(one: Sequence[str], other: Sequence[str]) -> int:
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return sum(1 for _ in same)

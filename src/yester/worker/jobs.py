@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from yester.cards import QUIET
@@ -26,12 +25,6 @@ if TYPE_CHECKING:
 
 _ARCHIVE_PAUSE = 600.0  # seconds, for a session that could not be archived
 _MOST_ITEMS = 1_000  # new ones of a session, in one go: memory is bounded
-_DISTIL_MODULES = (
-    "cards.tools", "cards.turns", "cards.statements", "cards.status", "memories.utterances",
-    "memories.typed", "cards.sessions",
-)  # fmt: skip
-_READER_MODULES = ("text.models", "text.wordpiece", "text.embed", "text.reader")
-
 
 # A slice of work; False: there is nothing to do now. Only what is wrong with the store is raised:
 # one session's fault must not stop the others.
@@ -114,19 +107,16 @@ class Distilling:
         return None
 
     def _distil_session(self, waiting: Waiting, config: Config) -> Iterator[None]:
-        reads = config.text("embedder") != "none"
-        for name in (*_DISTIL_MODULES, *(_READER_MODULES if reads else ())):
-            import_module(f"yester.{name}")  # a tenth of a second's work together
-            yield
         from yester.cards.sessions import DistilReport, distil_session
         from yester.cards.turns import DistilRules
 
-        if reads and self._opens_reader:
+        yield  # what is imported, loaded and done takes some hundredths of a second each
+        if self._opens_reader:
             from yester.text.reader import open_reader
 
             self._reader, self._opens_reader = open_reader(config.values, config.home), False
             yield
-        reader = self if reads and self._reader is not None else None
+        reader = self if self._reader is not None else None
         rules = replace(DistilRules.of(config, reader), most=_MOST_ITEMS)
         now = int(self._now() * 1000)
         yield from distil_session(self._store, waiting, rules, DistilReport(), now)

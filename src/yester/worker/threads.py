@@ -19,7 +19,6 @@ from yester.store import open_store
 from yester.store.contract import Store
 from yester.store.figures import has_vectors
 from yester.worker.jobs import Archiving, current_ms
-from yester.worker.power import on_battery
 from yester.worker.process import Log
 
 if TYPE_CHECKING:
@@ -122,10 +121,10 @@ class Work(threading.Thread):
             self._more.set()
 
     def _embed(self, store: Store) -> bool:
-        """Vectors for what waits, newest first; not on battery."""
+        """Vectors for what waits, newest first."""
         from yester.ingest.vectors import embed_waiting
 
-        if not self._embeds or on_battery() or not self._load_model(store):
+        if not self._embeds or not self._load_model(store):
             return False
         assert self.embedder is not None
         return next(embed_waiting(store, self.embedder, self._ended.is_set), 0) > 0

@@ -38,7 +38,6 @@ from yester.store import maintenance_of
 from yester.store.contract import Store
 from yester.store.figures import Refinements, vector_backlog
 from yester.text.reader import open_reader
-from yester.worker.power import on_battery
 from yester.worker.process import start_worker
 
 _LOOK = 0.5  # seconds between looks at what a worker does
@@ -124,8 +123,7 @@ def _wait_for_vectors(app: App, waiting: int) -> None:
     from yester.text.embed import why_not
 
     with shared.long_run("vectors", waiting) as advance:
-        # A worker is at it already; on battery it is not, but here somebody waits.
-        while waiting and ask_health(app.home) is not None and not on_battery():
+        while waiting and ask_health(app.home) is not None:  # a worker is at it already
             time.sleep(_LOOK)
             left = vector_backlog(app.store).waiting
             advance(waiting - left)

@@ -89,10 +89,8 @@ def status_lines(memory: Memory, status: dict[str, Any]) -> Iterator[str]:
 
 def _describe_backlog(done: int, waiting: int) -> str:
     from yester.store.figures import Backlog
-    from yester.worker.power import on_battery
 
-    paused = "; the worker goes on when the machine is plugged in" if on_battery() else ""
-    return f"{Backlog(waiting, done + waiting)}: found by their words alone{paused}"
+    return f"{Backlog(waiting, done + waiting)}: found by their words alone"
 
 
 def _describe_spool(home: Path) -> dict[str, Any]:
