@@ -37,15 +37,17 @@ class Background:
     """The `work` of a thread, which does not run before `use_settings`; `close` it at the end."""
 
     def __init__(self, config: Config, log: Log, stored: Callable[[], None]) -> None:
-        self._config, self._log, self._stored = config, log, stored
+        self._log, self._stored = log, stored
+        self._used: Config | None = None
         self.work = Work(config, log, stored)
 
     def use_settings(self, config: Config) -> None:
         """Begin, or begin anew with other settings."""
-        if self.work.ident is None or self._config.values != config.values:
+        if self._used is None or self._used.values != config.values:
             self.close()
-            self._config, self.work = config, Work(config, self._log, self._stored)
-            self.work.start()
+            self._used, self.work = config, Work(config, self._log, self._stored)
+            if self.work.is_wanted:
+                self.work.start()
 
     def close(self) -> None:
         if self.work.is_alive():
@@ -71,6 +73,7 @@ class Work(threading.Thread):
         self._distilled: deque[tuple[float, int]] = deque()  # when to look at which session
         self._embeds = config["embedder"] != "none"
         self._asks = config["llm.provider"] != "none"
+        self.is_wanted = self._embeds or self._asks or config.flag("archive.on")
 
     def wake(self) -> None:
         """There may be something to do."""
