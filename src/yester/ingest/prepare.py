@@ -54,7 +54,6 @@ _MARK = re.compile(r"\A(?:[-*•>]\s+)+")
 def prepare_item(item: Item, cut: bool = True) -> Entry:
     """Redact, then cut (never the other way round: half a secret has no shape), hash, expand.
     Without `cut`, what was cut before stays as it is."""
-    clean: dict[str, Any] = {}
     spans = item.call.spans if item.call else None
     whole = body = strip_fenced(item.body, spans)
     edited: Item | None = None
@@ -67,22 +66,15 @@ def prepare_item(item: Item, cut: bool = True) -> Entry:
         body = cut_output(whole, len(body), spans) if cut else whole
     else:
         body = whole = redact(body, spans)
-    if body is not item.body:
-        clean["body"] = body
-    if item.changes:
-        clean["changes"] = ()
+    clean: dict[str, Any] = {"body": body, "changes": ()}
     if item.call and spans is not None:
-        moved = item.call if body is item.body else item.call.move_to(spans)
-        call = _prepare_call(moved, cut=body is not whole)
-        if call is not item.call:
-            clean["call"] = call
+        clean["call"] = _prepare_call(item.call.move_to(spans), cut=body is not whole)
     short = {name: value for name in _SHORT_TEXTS if (value := getattr(item, name))}
     if may_hold_secrets("\n".join(_flatten_texts(short.values()))):
         clean |= {
             name: text for name, value in short.items() if (text := redact_value(value)) != value
         }
-    if clean:
-        item = replace(item, **clean)
+    item = replace(item, **clean)
     edits: tuple[EditedLines, ...] = ()
     if edited is not None:  # of all of it, not of what is kept
         edits = edited_lines(replace(edited, files_modified=item.files_modified))
@@ -108,8 +100,6 @@ def _prepare_call(call: ToolCall, cut: bool) -> ToolCall:
         if text.startswith(head):
             options[name] = text.removeprefix(head)
     cut = cut or call.cut or len(call.fields) > _FIELDS
-    if (fields, options, cut) == (call.fields, call.options, call.cut):
-        return call
     return replace(call, fields=fields, options=options, cut=cut)
 
 
