@@ -142,6 +142,35 @@ def test_who_changes_a_function_and_meets_its_error_is_told_both_each_at_its_mom
     assert "link.py" in errors[3][0]
 
 
+def test_a_plan_that_names_what_failed_before_is_told_so_before_anybody_approves_it(
+    tmp_path: Path,
+) -> None:
+    """The client keeps the plan in a file of its own, and shows it to the hook."""
+    user = Desk(tmp_path / "e2e", LATER, None)
+    planning = ("--permission-mode", "plan", "--permission-prompt-tool", "stdio")
+    try:
+        user.home.mkdir(mode=0o700)
+        (user.project / "link.py").write_text("def dial():\n    return None\n")
+        (user.project / "test_link.py").write_text(TESTS)
+        assert user.yester("worker", "start").returncode == 0
+        user.run(TRIED)
+        user.drain()
+        until(lambda: '"ExitPlanMode"' in _read_armed(user.home))
+        asked = user.client.run("", prompts=["Think about links"], args=planning).requests
+        text = "\n".join(RUNNER._all_text(request["body"]) for request in asked)
+        place = re.findall(r"/\S+/plans/[\w-]+\.md", text)[0]
+        plan = {"file_path": place, "content": f"# Links\n\n1. {TRIED}\n2. Test it\n"}
+        user.client.api.scenario["rules"].append(
+            turn("Plan it now", calls(("Write", plan)), calls(("ExitPlanMode", {})), "Planned.")
+        )
+        asked = user.client.run("", prompts=["Plan it now"], resume=True, args=planning).requests
+        told = [ours(request, "The plan names what was tried: ") for request in asked]
+    finally:
+        user.close()
+    assert [len(lines) for lines in told] == [0, 0, 1], told
+    assert f"failed: “{TRIED}”" in told[2][0]
+
+
 def _read_armed(home: Path) -> str:
     path = home / "run" / "armed"
     return path.read_text() if path.exists() else ""
