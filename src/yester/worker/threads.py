@@ -73,7 +73,8 @@ class Work(threading.Thread):
         self._distilled: deque[tuple[float, int]] = deque()  # when to look at which session
         self._embeds = config["embedder"] != "none"
         self._asks = config["llm.provider"] != "none"
-        self.is_wanted = self._embeds or self._asks or config.flag("archive.on")
+        self._writes = self._asks or config.flag("archive.on")
+        self.is_wanted = self._embeds or self._writes
 
     def wake(self) -> None:
         """There may be something to do."""
@@ -145,6 +146,8 @@ class Work(threading.Thread):
 
     def _ask(self, store: Store) -> bool:
         """A session archived, else those noted that were distilled."""
+        if not self._writes:
+            return False
         from yester.llm.refine import LATELY
 
         recent = Queue("refine", since=current_ms() - LATELY)
