@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.table import each
-from yester.memories.own_words import MASK, own_sentences
+from yester.memories.utterances import MASK, own_sentences
 
 pytestmark = pytest.mark.requirement("DIS-07")
 

@@ -8,8 +8,8 @@
     review.py        what deserves a look
     files.py sync.py    `.claude/memory`: files in a folder; folder and store brought into step
     memory_md.py     MEMORY.md and CLAUDE.md: read, looked over, added to; where they are
-    own_words.py utterances.py    what of a prompt the user wrote, and what of it is said for good:
-                     rules, decisions, what takes them back (tables/utterances.toml)
+    utterances.py    what of a prompt the user wrote, and what of it is said for good: rules,
+                     decisions, what takes them back (tables/utterances.toml)
     typed.py rules.py    typed rules kept, proposed and ended; which rules apply
     chains.py        does a newer text take back an older one, and the chains that come of it
 

@@ -8,20 +8,36 @@ The words are the user's own, taken and never rewritten. A rule that an agent is
 a wrong one does harm and a missed one costs a reminder. Only a plain rule that stands alone in the
 user's own paragraph is `sure`; anything else is proposed and waits for the user's yes. What stands
 in a prompt that may be somebody else's text takes nothing back.
+
+A prompt carries much that the user did not write: code, logs, quoted text, a pasted review, a plan
+an agent wrote, notices of the client. Nothing in there is an instruction of the user's. It is
+masked, character for character, so that every sentence keeps its offsets. How it begins, and where
+the user turns to something else, is told by tables/utterances.toml. Kept linear: each pass walks
+the text once, and every repetition in a pattern is bounded.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from yester.memories.chains import cut_reason, find_contradiction, name_terms, parse_claims
-from yester.memories.own_words import MASK, Sentence, has_foreign_lines, own_sentences
 from yester.model import replace
 from yester.tables import Row, load_pattern, load_rows, load_table
+from yester.text.sentences import sentence_spans
 
+MASK = "\x1a"  # stands for one character of somebody else's
+# People type at the top of what they paste, or below it.
+_HEAD, _TAIL = 4_000, 2_000
+_PROSE = 0.7  # share of letters and spaces below which a line is output of a program
+_SHORT_LINE = 12
+
+# How a line of a list begins.
+_MARKER = re.compile(r"\s{0,80}(?:(?:[-*•–]|\d{1,2}[.)]|[A-Za-z][.)]|\[[ x]\])\s{1,4}){0,2}")
+_pattern = partial(load_pattern, "utterances")
 LONGEST_RULE = 240  # characters of a rule
 _LONGEST = {"rule": 600, "decision": 320, "withdrawal": 300}  # characters of a sentence
 _FEWEST_WORDS = 2
@@ -91,7 +107,7 @@ def takes_back(withdrawal: Utterance, text: str) -> bool:
 def weakens_safety(text: str) -> bool:
     """Does a rule ask for less care: no tests, no checks, no questions?"""
     careless, risky, forbids = (
-        load_pattern("utterances", name).search(text) for name in ("careless", "risky", "forbids")
+        _pattern(name).search(text) for name in ("careless", "risky", "forbids")
     )
     return bool(careless or (risky and not forbids))
 
@@ -161,7 +177,7 @@ def _is_found_again(rule: Utterance) -> bool:
 def _make_rule(row: Row, prompt: str, span: tuple[int, int]) -> Utterance:
     text = " ".join(prompt[slice(*span)].split())
     scope = row.values["scope"]
-    if load_pattern("utterances", "everywhere").search(text):
+    if _pattern("everywhere").search(text):
         scope = "global"
     elif _HERE.search(text):
         scope = "project"
@@ -176,7 +192,7 @@ def _find_decision(text: str) -> str:
     label = _match_label(text)
     if _is_vetoed("decision", head[len(label) :]) or text.count(MASK) * 2 > len(text):
         return ""
-    if not label and load_pattern("utterances", "report").search(head):
+    if not label and _pattern("report").search(head):
         return ""  # what is wrong now, told with how it came to be
     rows = _load_rows("decisions")
     return next((row.name for row, pattern in rows if pattern.match(text)), "")
@@ -205,7 +221,7 @@ def _find_withdrawals(text: str) -> Iterator[tuple[str, str]]:
 
 def _is_ruling(sentence: Sentence, spans: Iterable[tuple[int, int]]) -> bool:
     """Is a sentence said for good, or no more than "thanks!"?"""
-    return load_pattern("utterances", "courtesy").fullmatch(sentence.text) is not None or any(
+    return _pattern("courtesy").fullmatch(sentence.text) is not None or any(
         start >= sentence.start and end <= sentence.end for start, end in spans
     )
 
@@ -217,7 +233,7 @@ def _find_own_sentence(one: Utterance, sentences: list[Sentence]) -> Sentence:
 def _is_spoken_of(one: Utterance, sentences: list[Sentence]) -> bool:
     """Does another paragraph point at a text, which this may be part of?"""
     paragraph = _find_own_sentence(one, sentences).paragraph
-    points = load_pattern("utterances", "pointing").search
+    points = _pattern("pointing").search
     others = (other for other in sentences if other.paragraph != paragraph)
     return any(other.asked or points(other.text) for other in others)
 
@@ -229,9 +245,140 @@ def _stands_alone(
     of its own it may follow a plain task, or say itself that the same person goes on ("and from now
     on …"): anything else may speak of a text that it is part of, in whatever language."""
     own = _find_own_sentence(one, sentences)
-    goes_on, is_task = (load_pattern("utterances", name).match for name in ("goes on", "task"))
+    goes_on, is_task = (_pattern(name).match for name in ("goes on", "task"))
     beside = [other for other in sentences if (other.paragraph != own.paragraph) == elsewhere]
     return all(
         _is_ruling(other, spans) or (elsewhere and (goes_on(own.text) or is_task(other.text)))
         for other in beside
     )
+
+
+# --- the user's own words -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """`text` is prompt[start:end] with MASK for what is not the user's own."""
+
+    start: int
+    end: int
+    text: str
+    asked: bool  # ends in a question mark
+    paragraph: int  # the number of blank or foreign lines before it
+
+
+def own_sentences(prompt: str) -> Iterator[Sentence]:
+    """The user's own sentences, in order; long ones clause by clause."""
+    if _is_by_program(prompt):
+        return
+    masked = _mask_foreign(prompt)
+    for start, end, paragraph in _find_passages(masked):
+        for first, last in _cut_sentences(masked, start, end):
+            if last <= _HEAD or first >= len(prompt) - _TAIL:
+                text = masked[first:last]
+                yield Sentence(first, last, text, text.rstrip("\"')]*_").endswith("?"), paragraph)
+
+
+def has_foreign_lines(prompt: str) -> bool:
+    """Does a prompt carry lines that the user did not write?"""
+    lines = _mask_foreign(prompt).split("\n")
+    return _is_by_program(prompt) or any(
+        line.strip() and (not _is_own_line(line) or _announces_paste(line)) for line in lines
+    )
+
+
+def _is_by_program(prompt: str) -> bool:
+    return _pattern("by a program").match(prompt) is not None
+
+
+def _mask_foreign(prompt: str) -> str:
+    text = _pattern("block").sub(lambda m: _mask_lines(m[0]), prompt)
+    parts: list[str] = []
+    at = 0
+    for start, end in sorted(_find_tagged(text)):  # what holds others comes before them
+        if end > at:
+            start = max(start, at)
+            parts += (text[at:start], _mask_lines(text[start:end]))
+            at = end
+    return _pattern("quoted").sub(_mask_quoted, "".join((*parts, text[at:])))
+
+
+def _mask_quoted(quoted: re.Match[str]) -> str:
+    """`pnpm` is a name the user uses; `pnpm test` and "pnpm" are somebody else's words."""
+    text = quoted[0]
+    return text if text[0] == "`" and len(text.split()) == 1 else MASK * len(text)
+
+
+def _mask_lines(text: str) -> str:
+    """Line by line, so that what stands before and after does not become one line."""
+    return "\n".join(MASK * len(line) for line in text.split("\n"))
+
+
+def _find_tagged(text: str) -> Iterator[tuple[int, int]]:
+    """What stands between a tag and its end, tags included."""
+    opened: defaultdict[str, list[int]] = defaultdict(list)
+    for tag in _pattern("tag").finditer(text):
+        if not tag[1]:
+            opened[tag[2]].append(tag.start())
+        elif opened[tag[2]]:
+            yield opened[tag[2]].pop(), tag.end()
+
+
+def _find_passages(masked: str) -> Iterator[tuple[int, int, int]]:
+    """Runs of lines that belong together and are prose, each with its paragraph's number."""
+    start = end = at = paragraph = 0
+    for line in masked.split("\n"):
+        own = _is_own_line(line)
+        if start < end and not (own and _continues_line(masked[end - 1], line)):
+            yield start, end, paragraph
+            start = end = at
+        if own:
+            start, end = (at if start == end else start), at + len(line)
+        else:
+            paragraph += 1
+        if _announces_paste(line):
+            break
+        at += len(line) + 1
+    if start < end:
+        yield start, end, paragraph
+
+
+def _announces_paste(line: str) -> bool:
+    announced = _pattern("pasted").match(line)
+    return announced is not None and not _pattern("of rules").search(line)
+
+
+def _is_own_line(line: str) -> bool:
+    bare = line.replace(MASK, "").strip()
+    foreign = _pattern("foreign line")
+    if not bare or foreign.match(line) or _pattern("indented").match(line):
+        return False
+    letters = sum(c.isalpha() or c.isspace() for c in bare)
+    return len(bare) < _SHORT_LINE or letters >= _PROSE * len(bare)
+
+
+def _continues_line(last: str, line: str) -> bool:
+    """A sentence wrapped by hand: nothing ended the line, and the next begins in lower case."""
+    return last not in ".!?:;" and (line[:1] == "(" or "a" <= line[:1] <= "z")
+
+
+def _cut_sentences(masked: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Sentence by sentence, and clause by clause where the user turns to something else."""
+    passage = masked[start:end].replace("\n", " ")
+    marker = _MARKER.match(passage)
+    begin = marker.end() if marker else 0
+    for first, last in sentence_spans(passage[begin:]):
+        at = start + begin + first
+        turns = _pattern("turn")
+        for turn in turns.finditer(passage, begin + first + 1, begin + last):
+            yield from _trim_span(masked, at, start + turn.start())
+            at = start + turn.end()
+        yield from _trim_span(masked, at, start + begin + last)
+
+
+def _trim_span(masked: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    if marker := _MARKER.match(masked, start, end):
+        start = marker.end()
+    if text := masked[start:end].strip(" \t\r\n"):
+        start = masked.index(text, start)
+        yield start, start + len(text)
