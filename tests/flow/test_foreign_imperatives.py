@@ -57,6 +57,12 @@ def test_what_the_user_says_for_good_is_a_rule_or_waits_for_a_yes(tmp_path, one)
     assert (status, more) == ("proposed" if one.get("waits") else "active", [])
 
 
+@pytest.mark.requirement("MEM-08")
+@each("text", PROMPTS["weakens"])
+def test_what_makes_work_less_safe_is_no_rule_without_a_yes(tmp_path, text):
+    assert [one for status, one in kept_of(tmp_path, text) if status == "active"] == []
+
+
 @pytest.mark.requirement("DIS-14", "DIS-07")
 @each("one", REVERSALS["pairs"])
 def test_what_is_taken_back_in_plain_words_is_ended_and_nothing_else(tmp_path, one):
