@@ -181,14 +181,10 @@ def _resolve_ref(folder: Path, common: Path, ref: str) -> str:
     if parts[0] != "refs" or any(part in ("", ".", "..") for part in parts) or "\0" in ref:
         return ""
     value = (read_text(common / ref) or read_text(folder / ref)).strip()
-    value = value or _find_packed(common, ref)
+    if not value:
+        packed, found, _ = read_text(common / "packed-refs", 16 << 20).partition(f" {ref}\n")
+        value = packed.rpartition("\n")[2] if found else ""
     return value if _is_commit(value) else ""
-
-
-def _find_packed(common: Path, ref: str) -> str:
-    text = read_text(common / "packed-refs", 16 << 20)
-    end = text.find(f" {ref}\n")
-    return text[:end].rpartition("\n")[2] if end > 0 else ""
 
 
 def _is_commit(text: str) -> bool:

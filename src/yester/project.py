@@ -88,7 +88,8 @@ class Projects:
 
     def _identify_folder(self, cwd: str) -> Project:
         found = self._find_project(cwd)
-        if not self._is_within(cwd, found):
+        folders = self._private.get(found.key)
+        if folders and (found.root not in folders or _linked_elsewhere(cwd)):
             found = Project(f"dir:{found.root}", found.name, found.root)
             if _linked_elsewhere(cwd):
                 found = Project(f"dir:{cwd}", _pure_path(cwd).name, cwd)
@@ -96,10 +97,6 @@ class Projects:
 
     def _find_project(self, cwd: str) -> Project:
         return self._named_path(cwd) or self.apply_names(identify_project(cwd))
-
-    def _is_within(self, cwd: str, found: Project) -> bool:
-        folders = self._private.get(found.key)
-        return not folders or (found.root in folders and not _linked_elsewhere(cwd))
 
     def _is_refused(self, cwd: str, found: Project) -> bool:
         """A user who excludes a folder by its name means it also where its project has another: a

@@ -254,7 +254,11 @@ class Asker:
         outcome = "failed"
         try:
             answer = self.model.complete(prompt, seconds)
-            value = check(_finished_text(answer))
+            if answer.stop == "refusal":
+                raise Refused("the model refuses to answer this")
+            if answer.stop == "length":
+                raise Truncated("it was too long and is cut off")
+            value = check(answer.text)
             outcome = "ok"
             return value
         except LlmError as error:
@@ -266,14 +270,6 @@ class Asker:
         finally:
             with suppress(StoreError):  # it stays as it was entered: taken for spent
                 settle_call(self.store, number, call, self.price, answer, outcome)
-
-
-def _finished_text(answer: Answer) -> str:
-    if answer.stop == "refusal":
-        raise Refused("the model refuses to answer this")
-    if answer.stop == "length":
-        raise Truncated("it was too long and is cut off")
-    return answer.text
 
 
 def open_asker(

@@ -86,9 +86,10 @@ def _noted_observations(notes: TurnNotes, draft: Draft) -> tuple[Item, ...]:
     """None from the model is no reason to forget what was seen to happen: the caller keeps it."""
     base = draft.items[0]
     changed = {path for item in draft.items for path in item.files_modified}
-    shares = _share_tokens(draft.observations, len(notes.observations))
+    # The tokens of all that was found, shared out: the sum stays what it was.
+    whole, parts = sum(one.discovery_tokens for one in draft.observations), len(notes.observations)
     made = []
-    for number, (one, tokens) in enumerate(zip(notes.observations, shares, strict=True)):
+    for number, one in enumerate(notes.observations):
         known = number < len(draft.observations)
         place = draft.observations[number] if known else base
         made.append(
@@ -98,16 +99,11 @@ def _noted_observations(notes: TurnNotes, draft: Draft) -> tuple[Item, ...]:
                 body=one.narrative or " ".join(one.facts), facts=one.facts, concepts=one.concepts,
                 files_read=tuple(path for path in one.files if path not in changed),
                 files_modified=tuple(path for path in one.files if path in changed),
-                sections={}, discovery_tokens=tokens, alias="", id=0,
+                sections={}, alias="", id=0,
+                discovery_tokens=whole // parts + (number < whole % parts),
             )
         )  # fmt: skip
     return tuple(made)
-
-
-def _share_tokens(found: Sequence[Item], parts: int) -> list[int]:
-    """The tokens of all that was found, shared out: the sum stays what it was."""
-    whole = sum(one.discovery_tokens for one in found)
-    return [whole // parts + (number < whole % parts) for number in range(parts)]
 
 
 def _noted_summary(notes: TurnNotes, found: Item | None) -> Item | None:

@@ -114,7 +114,9 @@ class Page:
             self._comment, self._opened = "-->" not in line, number
         elif found := _HEADING.fullmatch(shape):
             self._close_note()
-            self._add_heading(Heading((found[2] or "").strip(), len(found[1]), number))
+            heading = Heading((found[2] or "").strip(), len(found[1]), number)
+            self.headings.append(heading)
+            self._path = [one for one in self._path if one.level < heading.level] + [heading]
         elif _RULE.fullmatch(shape):
             self._close_note()
         else:
@@ -137,11 +139,6 @@ class Page:
                 first, last = self._block[0][0], self._block[-1][0]
                 self.notes.append(Note(heading, text, first, last, self._mark))
         self._block, self._mark, self._blank = [], "", False
-
-    def _add_heading(self, heading: Heading) -> None:
-        self.headings.append(heading)
-        self._path = [one for one in self._path if one.level < heading.level] + [heading]
-        self._blank = False
 
 
 def split_lines(text: str) -> list[str]:

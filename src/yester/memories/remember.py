@@ -36,7 +36,7 @@ from yester.memories.memory import (
     plain_form,
     read_history,
 )
-from yester.model import STATUSES, Filters, Item, Memo, Probe, Project, replace
+from yester.model import Filters, Item, Memo, Probe, Project, replace
 from yester.store.contract import Store
 from yester.store.figures import tag_counts
 from yester.tables import load_rows
@@ -202,8 +202,6 @@ def form_from_draft(store: Store, draft: Draft, project: Project, by: Author) ->
     text = clean_text(draft.text)
     if not text and not draft.content:
         raise UsageError("there is nothing to remember: the text is empty")
-    if draft.status not in STATUSES:
-        raise UsageError(f"status is {draft.status!r}, but must be one of {', '.join(STATUSES)}")
     type_ = draft.type or guess_type(text)
     if not draft.type and type_ == "rule" and by.origin != "user":
         type_ = "note"  # an agent's "never do this" is its opinion; rules are the user's

@@ -36,7 +36,12 @@ class Finding:
 def review_memories(store: Store, filters: Filters, now: int) -> list[Finding]:
     """What a person should look at; nothing in it is wrong as such."""
     active = store.memos(filters)
-    found = [_review_proposal(memo, now) for memo in store.memos(filters, PROPOSED)]
+    found = []
+    for memo in store.memos(filters, PROPOSED):
+        left, id_ = max(memo.since + PATIENCE - now, 0) // DAY, memo.item.id
+        text = f"is proposed: no agent is told of it unless you say yes; it goes in {left} days"
+        fix = f"yester memory keep {id_}, or drop {id_}"
+        found.append(Finding(memo, "proposed", text, fix))
     found += [finding for memo in active for finding in _review_memory(memo, now)]
     found += _find_contradictions(one for one in active if one.item.type in _DECIDED)
     alike: defaultdict[Hashable, list[Memo]] = defaultdict(list)
@@ -56,13 +61,6 @@ def review_memories(store: Store, filters: Filters, now: int) -> list[Finding]:
             fix = f"to keep it: yester memory restore {memo.item.id}"
             found.append(Finding(memo, "soon gone", f"is let go {when}", fix))
     return found
-
-
-def _review_proposal(memo: Memo, now: int) -> Finding:
-    left = max(memo.since + PATIENCE - now, 0) // DAY
-    text = f"is proposed: no agent is told of it unless you say yes; it goes in {left} days"
-    id_ = memo.item.id
-    return Finding(memo, "proposed", text, f"yester memory keep {id_}, or drop {id_}")
 
 
 def _review_memory(memo: Memo, now: int) -> Iterator[Finding]:

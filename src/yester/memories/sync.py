@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -54,6 +55,7 @@ _AGENT, _BASE = "memory-sync", "base"  # of the sources that hold a base, and wh
 _STEPS = {"active": "restore", "retired": "retire", "archived": "archive"}
 # How many memories a side must have had that none of them being there is taken for an accident.
 _SUSPICIOUS = 3
+_id_of = attrgetter("item.id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,9 @@ def _plan_memory(
         newer, older, where = here, there, "file"
         if there.updated > here.updated:
             newer, older, where = there, here, "store"
-        other = _rename_beside(older)
+        # A name made from its content: the same conflict again gives the same.
+        mark = f"-conflict-{older.hash[:8]}"
+        other = older.with_values(id=f"{older.id[: LONGEST_ID - len(mark)]}{mark}")
         why = f"changed on both sides; the {where}'s version keeps the name, the other is "
         return Action("conflict", key, newer, other, why + other.key)
     why = "gone from the other side, but changed since" if here_changed and there_changed else ""
@@ -132,12 +136,6 @@ def _hashes_of(key: str, *sides: Keeper) -> tuple[str, ...]:
 def _is_hidden(key: str, before: tuple[str, ...], folder: MemoryFolder) -> bool:
     """Gone, but perhaps only unreadable: what was known of it is still what is known."""
     return bool(before[0] and key not in folder.memories and folder.unread)
-
-
-def _rename_beside(one: MemoryFile) -> MemoryFile:
-    """The version under a name made from its content: the same conflict again gives the same."""
-    mark = f"-conflict-{one.hash[:8]}"
-    return one.with_values(id=f"{one.id[: LONGEST_ID - len(mark)]}{mark}")
 
 
 # --- the steps -----------------------------------------------------------------------------------
@@ -324,10 +322,6 @@ class StoreKeeper:
                 yield
         except (UsageError, StoreChanged) as error:
             raise SourceError(str(error)) from None
-
-
-def _id_of(memo: Memo) -> int:
-    return memo.item.id
 
 
 # --- a folder and a project ----------------------------------------------------------------------
