@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
+import time
+from contextlib import closing
 from string import ascii_lowercase
 
 import pytest
 
 import yester
+from tests.readings import every_item
 from tests.written import HOSTILE
+from yester.config import load_config
 from yester.context.block import Here
 from yester.context.prompt import at_prompt
 from yester.context.start import at_start
 from yester.project import identify_project
+from yester.store import open_store
+from yester.worker.jobs import FollowingNotes
+from yester.worker.process import Log
 
 PAGE = """\
 # Shop
@@ -26,6 +34,7 @@ PAGE = """\
 
 Sam decides about releases.
 """
+NOW = 1_770_000_000_000
 SLUG = "-home-sam-code-shop"  # of the folder that the transcript fixture names
 
 
@@ -348,3 +357,84 @@ def test_a_secret_is_not_promoted(run, shop, said):
     run("promote", said, "--to", str(file), "--create", "--as", f"The key is {key}", cwd=shop)
     assert key not in file.read_text()
     assert "The key is [redacted:" in file.read_text()
+
+
+# --- of other agents, followed by the worker -----------------------------------------------------
+
+
+@pytest.mark.requirement("IMP-07")
+def test_the_worker_follows_what_agents_and_repositories_have_noted(
+    home, own_home, tmp_path, run, transcript
+):
+    shop = tmp_path / "shop"
+    files = {
+        shop / "AGENTS.md": "- Run `make check` before a commit\n- Prices are integer cents\n",
+        shop / "CLAUDE.md": "- Prices are integer cents.\n- The heron needs the VPN\n",
+        own_home / ".gemini" / "GEMINI.md": "- I write British English\n",
+        own_home / ".codex" / "memories" / "habits.md": "- Prefers small commits\n",
+        own_home / ".claude" / "agent-memory" / "reviewer" / "MEMORY.md": "- Look at locks first\n",
+        shop / ".claude" / "memory" / "decisions" / "one.json": json.dumps(
+            {"schema_version": "1.0", "category": "decision", "id": "one", "title": "One ledger",
+             "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
+             "tags": ["ledger"], "related_files": [], "confidence": 0.9,
+             "content": {"status": "accepted", "context": "two drifted", "decision": "one ledger",
+                         "alternatives": [], "rationale": ["drift"], "consequences": []}}),
+    }  # fmt: skip
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+    told = transcript(cwd=str(shop), clock=int(time.time()) - 60)
+    told.user("What about the release?")
+    assert run("index", str(told.path)).code == 0
+    store = open_store(home, now=1)
+    with closing(store):
+        config = load_config(home, {})
+        log = Log(home / "logs")
+
+        def follow():
+            job = FollowingNotes(store, log)
+            while job.step(config):
+                pass
+            found = [one for one in every_item(store) if one.status == "active"]
+            return {(one.body.partition("\n")[0], one.agent) for one in found if one.kind == "note"}
+
+        notes = {
+            ("Run `make check` before a commit", "codex"),
+            ("The heron needs the VPN", "claude-code"),
+            ("I write British English", "gemini-cli"), ("Prefers small commits", "codex"),
+            ("Look at locks first", "claude-code"),
+        }  # fmt: skip
+        cents = follow() - notes
+        assert {words.rstrip(".") for words, _ in cents} == {"Prices are integer cents"}
+        assert len(cents) == 1  # it stands in two files
+        assert [one.title for one in every_item(store) if one.kind == "memory"] == ["One ledger"]
+        assert not [one for one in every_item(store) if one.type == "rule"]
+        assert follow() == notes | cents
+        owner = next(iter(cents))[1]
+        first = shop / ("CLAUDE.md" if owner == "claude-code" else "AGENTS.md")
+        first.write_text("- Nothing of it any more\n")
+        follow()
+        (again,) = [one for one in follow() if "integer cents" in one[0]]
+        assert again[1] != owner  # the copy that was left out has taken its place
+        first.unlink()
+        assert not [one for one in follow() if "Nothing of it" in one[0]]
+    for path, (data, stamp) in before.items():
+        assert path == first or (path.read_bytes(), path.stat().st_mtime_ns) == (data, stamp)
+
+
+@pytest.mark.requirement("IMP-07")
+def test_a_note_is_told_to_the_agents_that_do_not_load_it(run, home, tmp_path):
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "CLAUDE.md").write_text("- The heron deploy script needs the VPN of the harbour\n")
+    assert run("import", "notes", str(shop)).code == 0
+    store = open_store(home, now=1)
+    with closing(store):
+
+        def told(client):
+            here = Here(identify_project(str(shop)), "s", NOW, client=client)
+            words = "Why does the heron deploy script fail without the VPN of the harbour?"
+            return "heron" in at_prompt(store, words, here).text
+
+        assert [told(client) for client in ("claude-code", "codex", "")] == [False, True, False]

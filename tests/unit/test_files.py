@@ -12,9 +12,9 @@ import pytest
 from yester import git
 from yester.agents.base import Options, load_reader
 from yester.agents.descriptors import AGENTS
+from yester.agents.notes import find_instructions
 from yester.ingest.transcripts import Ingest
 from yester.memories.files import narrow_limit
-from yester.memories.memory_md import list_instruction_files
 from yester.project import Projects, identify_project
 from yester.store import open_store
 
@@ -91,7 +91,7 @@ def test_nothing_in_a_repository_holds_up_who_asks_about_the_work_at_hand(tmp_pa
         assert git.collect_signals(str(shop), began + 0.5).manifests == ()
         assert time.monotonic() - began < 3
         assert narrow_limit(5, str(shop)) == 5
-        assert len(list_instruction_files(shop)) == (name == "CLAUDE.md" and kind == "huge")
+        assert len(find_instructions(shop)) == (name == "CLAUDE.md" and kind == "huge")
 
 
 @pytest.mark.requirement("STO-05", "OPS-05")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.table import each
+from yester.agents.notes import EVERYWHERE, list_note_files, loads_itself
+from yester.config import load_config
 from yester.memories.memory_md import (
     folder_from_slug,
-    is_curated_note,
-    list_instruction_files,
-    list_memory_files,
     memory_paths,
     project_slug,
 )
@@ -66,25 +65,47 @@ def test_the_folder_of_a_long_path_is_looked_up(tmp_path):
     assert memory_paths([config], cwd)[0] == there / "memory" / "MEMORY.md"
 
 
-def test_every_memory_and_the_projects_own_files_are_found(tmp_path):
-    for path in ("projects/-a/memory/MEMORY.md", "projects/-b/memory/MEMORY.md",
-                 "projects/-b/memory/topic.md", "projects/-c/x.jsonl"):  # fmt: skip
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).touch()
-    assert [p.parent.parent.name for p in list_memory_files([tmp_path, tmp_path / "no"])] == [
-        "-a",
-        "-b",
-    ]
-    (tmp_path / ".claude").mkdir()
-    for name in ("CLAUDE.md", ".claude/CLAUDE.md"):
+@pytest.mark.requirement("IMP-07")
+def test_the_notes_of_every_agent_and_of_repositories_are_found_with_what_they_are_about(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shop = tmp_path / "shop"
+    names = (
+        ".claude/projects/-a/memory/MEMORY.md", ".claude/projects/-b/memory/topic.md",
+        ".claude/projects/-c/x.jsonl", ".claude/agent-memory/reviewer/MEMORY.md",
+        ".claude/CLAUDE.md", ".codex/memories/habits.md", ".gemini/GEMINI.md", "shop/CLAUDE.md",
+        "shop/AGENTS.md", "shop/.cursor/rules/style.mdc", "shop/.claude/rules/tests.md",
+        "shop/.github/copilot-instructions.md", "shop/src/README.md",
+    )  # fmt: skip
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    assert [str(p.relative_to(tmp_path)) for p in list_instruction_files(tmp_path)] == [
-        "CLAUDE.md", ".claude/CLAUDE.md",
-    ]  # fmt: skip
+    files = list_note_files(load_config(tmp_path / ".yester", {}), [str(shop)])
+    found = {str(path.relative_to(tmp_path)): about for path, about in files}
+    assert found.keys() == {*names} - {".claude/projects/-c/x.jsonl", "shop/src/README.md"}
+    by_slug = [name for name, about in found.items() if not about]
+    assert by_slug == [*names[:2]]
+    assert {name for name, about in found.items() if about == str(shop)} == {
+        name for name in found if name.startswith("shop/")
+    }
+    assert found[".gemini/GEMINI.md"] == found[".claude/CLAUDE.md"] == EVERYWHERE
 
 
-def test_a_curated_note_is_known_by_its_identity():
-    assert is_curated_note("/home/sam/.claude/projects/-x/memory/MEMORY.md#ab12")
-    assert is_curated_note("/x/CLAUDE.md#ab12")
-    assert not is_curated_note("f795b6de-67c2-44ce-ab37-2a3db90f8a9c")
-    assert not is_curated_note("/x/NOT-MEMORY.md#ab")
+@pytest.mark.requirement("IMP-07")
+@each(
+    ("client", "ref", "loaded"),
+    [
+        ("claude-code", "/home/sam/.claude/projects/-x/memory/MEMORY.md#ab12", True),
+        ("claude-code", "/home/sam/.claude/projects/-x/memory/topic.md#ab12", False),
+        ("claude-code", "/x/CLAUDE.md#ab12", True),
+        ("", "/x/CLAUDE.md#ab12", True),
+        ("codex", "/x/CLAUDE.md#ab12", False),
+        ("codex", "/x/AGENTS.md#ab12", True),
+        ("gemini-cli", "/home/sam/.gemini/GEMINI.md#ab12", True),
+        ("claude-code", "f795b6de-67c2-44ce-ab37-2a3db90f8a9c", False),
+        ("claude-code", "/x/NOT-CLAUDE.md#ab", False),
+    ],
+)
+def test_who_loads_a_note_by_itself_is_known_by_its_file(client, ref, loaded):
+    assert loads_itself(client, ref) is loaded

@@ -60,6 +60,8 @@ class Agent:
     bell: bool = False
     session_files: tuple[str, ...] = ()
     owes_start: bool = False
+    notes: tuple[str, ...] = ()
+    loads: tuple[str, ...] = ()
     cannot: tuple[str, ...] = ()
     events: Mapping[str, str] = field(default_factory=dict)
     setup: Setup | None = None

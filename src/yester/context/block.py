@@ -69,6 +69,7 @@ class Here:
     private: tuple[str, ...] = ()  # … but not in these
     before: str = ""  # what the agent said last in this session
     worked: tuple[str, ...] = ()  # files of this session so far, edited ones first, newest first
+    client: str = ""  # that is told
 
     @property
     def calendar(self) -> Calendar:

@@ -9,6 +9,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from yester.agents.notes import loads_itself
 from yester.context.block import Context, Here, Left, Page
 from yester.context.cards import describe_hit, holds, read_cards
 from yester.context.lines import (
@@ -25,7 +26,7 @@ from yester.context.lines import (
 from yester.context.talk import asks_back, says_little, trivial
 from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.categories import order_hits
-from yester.memories.memory_md import is_curated_note
+from yester.memories.memory import GLOBAL
 from yester.memories.utterances import is_only_ruling
 from yester.model import DISTILLED, Filters, Hit, Item, Paging, Probe, replace
 from yester.recall.beginning import changed_files
@@ -105,7 +106,8 @@ def at_prompt(store: Store, prompt: str, here: Here, given: Given | None = None)
         own = hit.project == own_name
         card = cards.get(hit.id)
         told = hit if card is not None or hit.kind not in _TALK else _find_words(store, hit)
-        if why := _reason_to_leave(store, hit, told, own, given, page):
+        loaded = hit.project in (own_name, GLOBAL.name) and loads_itself(here.client, hit.ref)
+        if why := _reason_to_leave(store, hit, told, loaded, given, page):
             page.left.append(Left(hit.id, hit.score, why))
             continue
         assert told is not None  # else there was a reason
@@ -153,10 +155,10 @@ def _below_floor(
 
 
 def _reason_to_leave(
-    store: Store, hit: Hit, told: Hit | None, own: bool, given: Given, page: Page
+    store: Store, hit: Hit, told: Hit | None, loaded: bool, given: Given, page: Page
 ) -> str:
     """Why a hit that fits is not told; "" where it is."""
-    if own and is_curated_note(hit.ref):
+    if loaded:
         return "in the agent's own notes"
     if told is None:
         return "says little: no card"
@@ -257,7 +259,7 @@ def at_read(store: Store, file: str, here: Here, given: Given | None = None) -> 
     asked = Asked("", about, _ASKED, now=here.now, project=here.project.key)
     for hit in recall_hits(store, asked, here.weights, None, here.fates):
         own = here.session and hit.session == here.session
-        if own or hit.id in given.known or is_curated_note(hit.ref):
+        if own or hit.id in given.known or loads_itself(here.client, hit.ref):
             continue
         if len(page.shown) >= given.most:
             page.left.append(Left(hit.id, hit.score, f"more than {given.most}"))

@@ -21,6 +21,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence,
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from yester.agents.notes import loads_itself
 from yester.clock import Calendar
 from yester.context.block import Context, Here, Page, Shown, join_contexts
 from yester.context.cards import (
@@ -47,7 +48,6 @@ from yester.context.lines import (
 from yester.context.talk import phrase_meaning, trivial
 from yester.fence import MOST_UNITS, count_units
 from yester.git import Signals
-from yester.memories.memory_md import is_curated_note
 from yester.model import CURATED, Filters, Hit, Item, Paging, Queue, Session, replace
 from yester.recall.beginning import relevant_hits
 from yester.store.contract import Store
@@ -394,7 +394,7 @@ def _lines_at_hand(block: _Block, signals: Signals) -> Iterator[_Line]:
         here.embedder, here.fates,
     )  # fmt: skip
     for hit in hits:
-        if block.is_told(hit) or is_curated_note(hit.ref):
+        if block.is_told(hit) or loads_itself(here.client, hit.ref):
             continue
         if hit.kind == "prompt" and find_card(block.store, hit) is None:
             continue  # what came of it is not known

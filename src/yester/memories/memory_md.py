@@ -26,7 +26,6 @@ from yester.project import identify_project
 from yester.text.sentences import first_sentence
 
 MEMORY = "MEMORY.md"
-INSTRUCTIONS = ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md")
 _LONGEST_SLUG = 200
 MOST_LINES = 200
 NEARLY_FULL = 180  # lines
@@ -268,20 +267,9 @@ def project_slug(folder: str) -> str:
 
 
 def note_source(path: Path) -> str:
-    """Which of the two kinds of file this is."""
-    return "memory-md" if path.name == MEMORY else "claude-md"
-
-
-def is_curated_note(ref: str) -> bool:
-    """Is this the identity of a note of such a file, PATH#NAME?"""
-    names = tuple(f"/{name}" for name in (MEMORY, *INSTRUCTIONS))
-    return ref.rpartition("#")[0].endswith(names)
-
-
-def list_memory_files(configs: Iterable[Path]) -> Iterator[Path]:
-    """Every MEMORY.md there is."""
-    for config in configs:
-        yield from sorted(config.glob(f"projects/*/memory/{MEMORY}"))
+    """Which of the two kinds of file this is: an agent's own memory, or instructions."""
+    own = path.name == MEMORY or path.parent.name in ("memory", "memories")
+    return "memory-md" if own else "claude-md"
 
 
 def memory_paths(configs: Iterable[Path], cwd: Path) -> list[Path]:
@@ -297,11 +285,6 @@ def memory_paths(configs: Iterable[Path], cwd: Path) -> list[Path]:
                 name = listed[0].name if len(listed) == 1 else name
             found.append(config / "projects" / name / "memory" / MEMORY)
     return list(dict.fromkeys(found))
-
-
-def list_instruction_files(folder: Path) -> list[Path]:
-    """The project's own CLAUDE.md files that are there."""
-    return [folder / name for name in INSTRUCTIONS if (folder / name).is_file()]
 
 
 def folder_from_slug(name: str, hints: Iterable[str] = (), above: Path = Path("/")) -> str:

@@ -1,9 +1,10 @@
-"""MEMORY.md and CLAUDE.md as items: a note each, kept in step with the file.
+"""MEMORY.md, CLAUDE.md, AGENTS.md and their like as items: a note each, kept in step with the file.
 
 A note is known by its file, the headings above it and its words, so reading a file twice stores it
 once, and an edited line is another note. What stands there no more is retired: it is not found any
 more, and comes back as the same item when it is written down again. What was there when a file was
-first read has no date, since it may be years old or new.
+first read has no date, since it may be years old or new. What another file of the project or a
+memory of ours says in the same words is not stored a second time.
 """
 
 from __future__ import annotations
@@ -13,25 +14,33 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from yester.agents.base import list_folders
+from yester.agents.descriptors import AGENTS
+from yester.agents.notes import EVERYWHERE, list_note_files, note_owner
 from yester.agents.sources import first_records
 from yester.capture.rules import Rules
+from yester.clock import DAY
+from yester.config import Config
 from yester.fence import strip_fenced
 from yester.files import read_bytes
 from yester.ingest.prepare import prepare_item
 from yester.llm.archive import is_archive_heading
 from yester.memories import memory_md
-from yester.memories.memory_md import MEMORY, Page, note_source
-from yester.memories.sync import ImportReport
-from yester.model import CURATED, Item, Project, PutCounts, Source, replace
+from yester.memories.memory import GLOBAL, Author
+from yester.memories.memory_md import MEMORY, Page, join_words, note_source
+from yester.memories.sync import ImportReport, import_folder
+from yester.model import CURATED, Filters, Item, Project, PutCounts, Source, replace
 from yester.project import EXCLUDED, Projects, named_project
 from yester.redact import redact
 from yester.store.contract import Store
 
 KIND = TYPE = "note"
-_AGENT = "claude-code"
 _NOTES = "notes"  # in a source's state: the refs of its notes
+_ASKED = "asked"  # … whether the user has asked for it: then it stays when the file goes
+_COPIES = "copies"  # … and how many were left out because they stand elsewhere
 _TRANSCRIPTS = 3  # of a project, looked at for the folder they were written in
 _RECORDS = 20
+_LATELY = 14 * DAY  # a repository in which nobody has worked since is not looked at
 # Categories that say how things are or should be; the goal of a session claims nothing.
 _CLAIM = ("decision", "constraint", "preference", "rule", "note")
 
@@ -43,7 +52,7 @@ def make_note_items(
 
     Secrets and private spans go before anything is compared, since they are not in what is known
     either."""
-    before = {item.ref: item for item in known}
+    before, owner = {item.ref: item for item in known}, note_owner(path)
     found = {}
     for note in Page(text).notes:
         said = redact(strip_fenced(note.text)).strip()
@@ -53,7 +62,7 @@ def make_note_items(
         ref = f"{path}#{clean.name}"
         first_seen = written if before else 0
         found[ref] = Item(
-            ref=ref, kind=KIND, project=project, source=note_source(Path(path)), agent=_AGENT,
+            ref=ref, kind=KIND, project=project, source=note_source(Path(path)), agent=owner,
             epoch=before[ref].epoch if ref in before else first_seen, updated=written, type=TYPE,
             title=clean.title, body=clean.text, origin="file",
         )  # fmt: skip
@@ -88,13 +97,17 @@ def import_notes(
             continue
         before, folder = find_notes(store, known), about or find_folder(file, store)
         project = projects.by_folder(folder) if folder else _guess_project(file, before)
+        if about == EVERYWHERE:
+            folder, project = "", GLOBAL
         written = state.st_mtime_ns // 1_000_000
         if project == EXCLUDED or rules.is_off(folder or project.root, "", written):
             continue
-        now = make_note_items(text, path, project.key, written, before)
+        every = make_note_items(text, path, project.key, written, before)
+        now = _drop_copies(store, every, path, project.key)
         source = Source(
-            path, note_source(file), state.st_size, state.st_mtime_ns, state.st_size, 0, ""
-        )
+            path, note_source(file), state.st_size, state.st_mtime_ns, state.st_size, 0, "",
+            state={_COPIES: len(every) - len(now), _ASKED: again or _was_asked_for(known)},
+        )  # fmt: skip
         put, gone = _put_notes(store, source, now, before, project)
         report.files += 1
         report.added += put.added
@@ -103,15 +116,55 @@ def import_notes(
     return report
 
 
-def retire_vanished(store: Store, configs: Iterable[Path]) -> int:
-    """Retire the notes of every MEMORY.md of these configuration folders that is there no more.
+def _drop_copies(store: Store, notes: Sequence[Item], path: str, project: str) -> list[Item]:
+    """Those that no other file of the project and no memory of ours says in the same words."""
+    here = Filters(projects=(project, GLOBAL.key))
+    known = store.select(replace(here, kinds=("memory",)))
+    for source in CURATED:
+        others = store.select(replace(here, source=source))
+        known += [item for item in others if not item.ref.startswith(f"{path}#")]
+    said = {_fold(text) for item in known for text in (item.title, item.body)}
+    return [item for item in notes if _fold(item.body) not in said]
+
+
+def _was_asked_for(source: Source | None) -> bool:
+    return bool(source and source.state.get(_ASKED))
+
+
+def _fold(text: str) -> str:
+    return join_words(text).rstrip(".").casefold()
+
+
+def follow_notes(store: Store, config: Config, rules: Rules, now: int) -> Iterator[int]:
+    """Bring the notes of all agents, and those of the repositories that are worked in, up to date,
+    a file in a step: how many notes that changed. `.claude/memory` is read and never written."""
+    projects = Projects(config.projects, rules.excludes, config.private)
+    lately = store.sessions(Filters(since=now - _LATELY))
+    worked = {session.project for session in lately}
+    roots = {one.root: one for one in store.projects() if one.root and one.key in worked}
+    for file in list_note_files(config, roots):
+        report = import_notes(store, [file], projects, rules)
+        yield report.added + report.changed + report.gone
+    yield retire_vanished(store, config, roots)
+    for root, project in roots.items():
+        folder = Path(root) / ".claude" / "memory"
+        if folder.is_dir() and not rules.is_off(root, "", now):
+            by = Author("import", now, "import", f"from {folder}")
+            done = import_folder(store, folder, project, by)
+            yield done.added + done.changed
+
+
+def retire_vanished(store: Store, config: Config, roots: Iterable[str]) -> int:
+    """Retire the notes of every file of the agents and of these repositories that is there no more.
 
     Of a folder that is not there itself (a disk that is not mounted) nothing is taken to be gone.
     What was imported from elsewhere stays."""
-    above = [f"{config / 'projects'}/" for config in configs if (config / "projects").is_dir()]
+    own = (folder for agent in AGENTS.values() for folder in list_folders(agent, config))
+    above = tuple(f"{folder}/" for folder in (*own, *map(Path, roots)) if folder.is_dir())
     number = 0
-    for source in store.entries(Source, {"agent": note_source(Path(MEMORY))}) if above else ():
-        vanished = source.path.startswith(tuple(above)) and not Path(source.path).exists()
+    for source in (row for kind in CURATED for row in store.entries(Source, {"agent": kind})):
+        ours = source.path.startswith(above) and not _was_asked_for(source)
+        vanished = ours and not Path(source.path).exists()
         if vanished and (before := find_notes(store, source)):
             number += _put_notes(store, replace(source, size=-1, mtime_ns=0), (), before)[1]
     return number
@@ -139,7 +192,10 @@ def _put_notes(
         if project is not None:
             store.put_project(project)
         put = store.put(entries)
-        store.append([replace(source, state={_NOTES: refs})])
+        store.append([replace(source, state={**source.state, _NOTES: refs})])
+        if gone:  # a copy of it that was left out may be wanted now
+            rows = (row for kind in CURATED for row in store.entries(Source, {"agent": kind}))
+            store.append([replace(row, size=-1) for row in rows if row.state.get(_COPIES)])
     return put, len(gone)
 
 
@@ -158,7 +214,7 @@ def find_folder(path: Path, store: Store) -> str:
     one it stands in, or in whose `.claude`; "" where nobody knows."""
     place, folder = path.parent.parent, path.absolute().parent
     kept_by_client = place.parent.name == "projects" or any(place.glob("*.jsonl"))
-    if path.name == MEMORY and kept_by_client:
+    if path.parent.name == "memory" and kept_by_client:
         return memory_md.folder_from_slug(place.name, _possible_folders(place, store))
     return str(folder.parent if folder.name == ".claude" else folder)
 

@@ -60,6 +60,7 @@ class ContextRequest:
     known_files: Container[str] = ()  # of which the session was told, as seen from the project
     units: int = MOST_UNITS  # that something else in the answer has left
     variables: Mapping[str, str] = field(default_factory=dict)  # can only have less shown
+    client: str = ""  # that is told
 
 
 def build_context(memory: Memory, request: ContextRequest) -> Context:
@@ -85,7 +86,7 @@ def build_context(memory: Memory, request: ContextRequest) -> Context:
         weights=Weights().with_half_life(config.number("recency_halflife_days")),
         embedder=memory.search_embedder, fates=memory.judge_staleness(root),
         everywhere=config.flag("cross_project"), private=tuple(sorted(private)), before=before,
-        worked=worked,
+        worked=worked, client=request.client,
     )  # fmt: skip
     most = narrow_limit(config.number("max_inject"), root)
     given = Given(request.known, request.spent, min(most, 3), 250, units=request.units)

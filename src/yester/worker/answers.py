@@ -389,7 +389,7 @@ class Answers:
         return ContextRequest(
             _EVENT_NAMES[event.what], event.cwd, event.prompt, event.file,
             project=self._project_of(event), session=event.session, source=event.source,
-            variables=event.hints,
+            variables=event.hints, client=event.agent,
         )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from yester.text.reader import Title, TitleFinder
 
 _ARCHIVE_PAUSE = 600.0  # seconds, for a session that could not be archived
+_NOTES_PAUSE = 600.0  # seconds between two looks at the notes of agents and repositories
 _MOST_ITEMS = 1_000  # new ones of a session, in one go: memory is bounded
 
 # A slice of work; False: there is nothing to do now. Only what is wrong with the store is raised:
@@ -131,6 +132,29 @@ class Distilling:
         with self._log.survive("reading a title", raises=()):
             return self._reader.find_title(request, closing, mend) if self._reader else NO_TITLE
         return NO_TITLE
+
+
+class FollowingNotes:
+    """What agents and their users have noted down, and the memory folders of repositories."""
+
+    def __init__(self, store: Store, log: Log, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._log, self._clock = store, log, clock
+        self._steps: Iterator[int] | None = None
+        self._again = 0.0
+
+    def step(self, config: Config) -> bool:
+        if self._steps is None and self._clock() < self._again:
+            return False
+        from yester.capture.rules import load_rules
+        from yester.operate.notes import follow_notes
+
+        steps, self._steps = self._steps, None  # after a fault it is begun again
+        self._again = self._clock() + _NOTES_PAUSE
+        with self._log.survive("reading notes"):
+            steps = steps or follow_notes(self._store, config, load_rules(config), current_ms())
+            if next(steps, None) is not None:
+                self._steps = steps
+        return self._steps is not None
 
 
 class Archiving:

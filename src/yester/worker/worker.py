@@ -32,7 +32,7 @@ from yester.operate.backups import open_safely
 from yester.operations.actions import switched_off
 from yester.worker.answers import Answers, Delivery
 from yester.worker.intake import Intake
-from yester.worker.jobs import Chore, Distilling, Step, current_ms
+from yester.worker.jobs import Chore, Distilling, FollowingNotes, Step, current_ms
 from yester.worker.process import Log, installed_version, version_numbers
 from yester.worker.socket import Bell, Door, Reply
 from yester.worker.threads import Background
@@ -96,6 +96,7 @@ class Worker:
             Chore("joining work trees", self._join_next, self._log).step,
             distilling.step,
             self._arming.step,
+            FollowingNotes(self._store, self._log).step,
         )
         self._use_settings()
 

@@ -13,6 +13,7 @@ import msgspec
 
 from yester.agents.base import Options, find_transcripts, load_reader
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE, Agent
+from yester.agents.notes import list_note_files
 from yester.capture.question import ask_health
 from yester.capture.rules import load_rules
 from yester.cards import QUIET
@@ -29,7 +30,7 @@ from yester.ingest.projects import apply_names, describe_joins, join_all
 from yester.ingest.transcripts import Ingest, Report, rebuild_if_stale
 from yester.llm.budget import open_asker
 from yester.llm.refine import LATELY, find_unrefined, refine_turns
-from yester.memories.memory_md import MEMORY, list_memory_files
+from yester.memories.memory_md import MEMORY
 from yester.memories.sync import ImportReport
 from yester.model import Item, Queue, Session, Waiting
 from yester.operate.notes import import_notes, retire_vanished
@@ -53,7 +54,8 @@ def index_command(
     """Index transcripts: those the agents keep, or the files and folders named by PATHS.
 
     Only what is new is read, so run it as often as you like. Stopping it loses nothing: the next
-    run goes on where it ended. The notes in Claude Code's MEMORY.md files are indexed beside them.
+    run goes on where it ended. The notes that agents keep or load (MEMORY.md, CLAUDE.md, AGENTS.md
+    and their like) are indexed beside them.
     Texts are found by their words at once, and by meaning when the worker has made their vectors,
     in the background.
     """
@@ -158,21 +160,22 @@ def _changed_at(path: Path) -> float:
 
 
 def _index_notes(app: App, paths: tuple[Path, ...], oldest: int) -> ImportReport:
-    """The curated notes: of all of Claude Code's projects, or of those below the folders named."""
-    found = _notes_below(paths) if paths else list_memory_files(app.claude_folders())
-    files = ((file, "") for file in found if _changed_at(file) >= oldest)
+    """The notes of all agents and known repositories, or those below the folders named."""
+    roots = [project.root for project in app.store.projects() if project.root]
+    found = _notes_below(paths) if paths else list_note_files(app.config, roots)
+    files = ((file, about) for file, about in found if _changed_at(file) >= oldest)
     report = import_notes(app.store, files, app.projects, load_rules(app.config))
     if not paths:
-        report.gone += retire_vanished(app.store, app.claude_folders())
+        report.gone += retire_vanished(app.store, app.config, roots)
     return report
 
 
-def _notes_below(paths: tuple[Path, ...]) -> Iterator[Path]:
+def _notes_below(paths: tuple[Path, ...]) -> Iterator[tuple[Path, str]]:
     """A MEMORY.md counts where transcripts lie beside its folder: then it is the client's."""
     for path in paths:
         for file in sorted(path.resolve().rglob(f"memory/{MEMORY}")) if path.is_dir() else ():
             if any(file.parent.parent.glob("*.jsonl")):
-                yield file
+                yield file, ""
 
 
 def _index_lines(report: Report, found: int, seconds: float, notes: ImportReport) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from yester import git
+from yester.agents.notes import find_instructions
 from yester.capture.rules import load_rules
 from yester.errors import NotFound, SourceError, UsageError
 from yester.faces.cli.app import App, Output, command, print_warning
@@ -63,7 +64,7 @@ def _find_note_files(app: App, path: Path) -> list[tuple[Path, str]]:
     """Files, and the folder that they are about where that is known."""
     whole = path.absolute()
     if whole.is_dir():
-        own = [(file, "") for file in memory_md.list_instruction_files(whole)]
+        own = [(file, str(whole)) for file in find_instructions(whole)]
         kept = app.find_memory_md(whole)
         return own + ([(kept, str(whole))] if kept else [])
     if not whole.exists():
