@@ -424,6 +424,24 @@ def test_the_worker_follows_what_agents_and_repositories_have_noted(
 
 
 @pytest.mark.requirement("IMP-07")
+def test_lint_shows_copies_and_stale_notes_as_a_diff_and_writes_nothing(run, home, tmp_path):
+    shop = tmp_path / "shop"
+    (shop / "src").mkdir(parents=True)
+    (shop / "src" / "here.py").touch()
+    (shop / "CLAUDE.md").write_text("- Use pnpm\n- See `src/here.py`\n- See `src/gone.py`\n")
+    (shop / "AGENTS.md").write_text("# All\n\n- use  pnpm.\n- Ask first\n")
+    run("remember", "--type", "decision", "We keep one ledger.", cwd=shop)
+    before = {path.name: path.read_bytes() for path in shop.glob("*.md")}
+    done = run("memory", "lint", "--diff", cwd=shop)
+    assert done.code == 3
+    assert f"{shop}/CLAUDE.md:3: stale: src/gone.py is not there" in done.out
+    assert f"{shop}/AGENTS.md:3: copy: stands in {shop}/CLAUDE.md:1 as well" in done.out
+    assert "\n-- use  pnpm.\n" in done.out
+    assert "\n-- See `src/gone.py`" in done.out
+    assert {path.name: path.read_bytes() for path in shop.glob("*.md")} == before
+
+
+@pytest.mark.requirement("IMP-07")
 def test_a_note_is_told_to_the_agents_that_do_not_load_it(run, home, tmp_path):
     shop = tmp_path / "shop"
     shop.mkdir()

@@ -13,7 +13,7 @@ newline and the byte order mark. The agent loads the first 200 lines, so there i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path

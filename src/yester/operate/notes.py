@@ -9,10 +9,12 @@ memory of ours says in the same words is not stored a second time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from yester.agents.base import list_folders
 from yester.agents.descriptors import AGENTS
@@ -26,6 +28,7 @@ from yester.files import read_bytes
 from yester.ingest.prepare import prepare_item
 from yester.llm.archive import is_archive_heading
 from yester.memories import memory_md
+from yester.memories.chains import find_contradiction, parse_claims
 from yester.memories.memory import GLOBAL, Author
 from yester.memories.memory_md import MEMORY, Page, join_words, note_source
 from yester.memories.sync import ImportReport, import_folder
@@ -40,6 +43,9 @@ _ASKED = "asked"  # … whether the user has asked for it: then it stays when th
 _COPIES = "copies"  # … and how many were left out because they stand elsewhere
 _TRANSCRIPTS = 3  # of a project, looked at for the folder they were written in
 _RECORDS = 20
+# Categories that say how things are or should be; the goal of a session claims nothing.
+_CLAIM = ("decision", "constraint", "preference", "rule", "note")
+_NAMED = re.compile(r"`((?:[\w.-]+/)+[\w-]+\.[a-z]{1,5})`")  # a file, by its path
 _LATELY = 14 * DAY  # a repository in which nobody has worked since is not looked at
 # Categories that say how things are or should be; the goal of a session claims nothing.
 _CLAIM = ("decision", "constraint", "preference", "rule", "note")
@@ -204,6 +210,51 @@ def _guess_project(path: Path, before: Sequence[Item]) -> Project:
     if before:
         return Project(before[0].project, "")
     return named_project(path.parent.parent.name if path.name == MEMORY else path.parent.name)
+
+
+# --- looked over -------------------------------------------------------------------------------
+
+
+class NoteFinding(NamedTuple):
+    file: str
+    line: int  # from 1
+    last: int
+    check: str  # copy, stale, contradicted
+    text: str
+
+
+def lint_notes(
+    store: Store, files: Iterable[Path], root: Path, project: str
+) -> Iterator[NoteFinding]:
+    """What is worth a look in the notes of a project: what stands elsewhere as well, names a file
+    that is not there, or what a newer memory says otherwise."""
+    projects, said = (project, GLOBAL.key), dict[str, str]()
+    memos = store.memos(Filters(projects=projects, types=_CLAIM))
+    newer = [(one.item, parse_claims(one.item.body)) for one in memos]
+    for path in files:
+        written = path.stat().st_mtime_ns // 1_000_000
+        for note in Page(read_bytes(path).decode("utf-8", "replace")).notes:
+            say = partial(NoteFinding, str(path), note.line, note.last)
+            place = f"{path}:{note.line}"
+            if (first := said.setdefault(_fold(note.text), place)) != place:
+                yield say("copy", f"stands in {first} as well")
+            for name in _NAMED.findall(note.text):
+                if not (root / name).exists():
+                    yield say("stale", f"{name} is not there")
+            own = parse_claims(note.text)
+            for item, later in newer:
+                if item.updated > written and (reason := find_contradiction(own, later)):
+                    yield say("contradicted", f"#{item.id} is newer: {reason}")
+
+
+def propose_changes(found: Sequence[NoteFinding]) -> Iterator[tuple[Path, str, str]]:
+    """Each file as it is, and without the notes that were found there."""
+    for name in dict.fromkeys(one.file for one in found):
+        before = read_bytes(Path(name)).decode("utf-8", "replace")
+        own = [range(one.line, one.last + 1) for one in found if one.file == name]
+        gone = {number for lines in own for number in lines}
+        rows = enumerate(before.splitlines(keepends=True), 1)
+        yield Path(name), before, "".join(row for number, row in rows if number not in gone)
 
 
 # --- which folder ------------------------------------------------------------------------------

@@ -6,15 +6,18 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
+from yester.agents.notes import find_instructions
 from yester.clock import format_minute
 from yester.context.lines import item_icon, one_line
 from yester.errors import NotYours
 from yester.faces.cli.app import App, Output, command
+from yester.faces.cli.notes import format_diff
 from yester.faces.cli.options import choose_search_filters
 from yester.faces.cli.rows import Page, hit_as_json, join_names, page_lines, title_text
 from yester.faces.cli.screen import count_noun, make_bold
@@ -238,9 +241,23 @@ def _review(app: App, form: str, given: Mapping[str, Any]) -> Output:
 
 
 @command("memory lint")
-def lint_command(app: App, /, form: str, **given: Any) -> Output:
-    """The same as `yester memory review`, under the name it had for contradictions."""
-    return _review(app, form, given)
+def lint_command(app: App, /, form: str, diff: bool, **given: Any) -> Output:
+    """`yester memory review`, and a look over the notes of the current folder's project.
+
+    In its MEMORY.md, CLAUDE.md, AGENTS.md and rule files: what stands in two of them, what names
+    files that are gone, and what a newer memory says otherwise. --diff shows them without that.
+    Nothing is written. Exit code 3 when there is such a note.
+    """
+    shown, here = _review(app, form, given), Path.cwd()
+    files = [*filter(None, [app.find_memory_md(here)]), *find_instructions(here)]
+    found = list(lint_notes(app.reading, files, here, app.memory.current_project.key))
+    if not found:
+        return shown
+    lines = [f"{one.file}:{one.line}: {one.check}: {one.text}" for one in found]
+    if diff:
+        lines += [format_diff(*change) for change in propose_changes(found)]
+    value = {"review": shown.value, "notes": [one._asdict() for one in found]}
+    return Output(value, (*shown.lines, *lines), code=3)
 
 
 _WOULD = {"retire": "would retire", "archive": "would archive", "drop": "would let go"}

@@ -210,7 +210,7 @@ def promote_command(
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
     if dry_run:
-        click.echo(_format_diff(path, before, after))
+        click.echo(format_diff(path, before, after))
         return
     if present is None:
         make_folder(real.parent, "")
@@ -251,7 +251,7 @@ def _find_memory_file(app: App, cwd: Path, create: bool) -> Path:
     raise NotFound(f"{cwd} has no {MEMORY} in {configs[0]}; to make it: --create; or name it: --to")
 
 
-def _format_diff(path: Path, before: str, after: str) -> str:
+def format_diff(path: Path, before: str, after: str) -> str:
     name, texts = str(path), (before.splitlines(), after.splitlines())
     lines = unified_diff(*texts, name, name, lineterm="")
     return "\n".join(lines).encode("utf-8", "replace").decode()
