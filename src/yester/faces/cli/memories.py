@@ -27,6 +27,7 @@ from yester.memories.chains import list_memory_chain
 from yester.memories.memory import GLOBAL, normalise_tags, read_history
 from yester.memories.remember import find_candidate
 from yester.model import STATUSES, Change, Filters, Memo, Paging, replace
+from yester.operate.notes import lint_notes, propose_changes
 from yester.recall.recall import make_hit
 from yester.text.sentences import find_snippet
 
