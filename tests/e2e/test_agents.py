@@ -22,7 +22,7 @@ import pytest
 
 from tests.capturing import until
 from tests.readings import every_item
-from yester.agents.descriptors import INSTALLABLE, Agent
+from yester.agents.descriptors import AGENTS, INSTALLABLE, Agent
 from yester.store import open_store
 
 CLIENTS = os.environ.get("YESTER_CLIENTS", "")
@@ -34,12 +34,17 @@ SHELL = {"codex": ("exec_command", "cmd"), "gemini-cli": ("run_shell_command", "
 pytestmark = [pytest.mark.e2e, pytest.mark.requirement("DEL-12", "CAP-13")]
 
 
-def _start_model(agent: Agent, out: Path) -> Any:
+def _start_scripted(rules: list[dict[str, Any]], out: Path) -> Any:
     spec = importlib.util.spec_from_file_location("fake_api", Path(CLIENTS) / "fake_api.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    answers = {"default": "ok", "gemini_json": {"reasoning": "x", "model_choice": "flash"}}
+    return module.FakeAPI({**answers, "rules": rules}, 0, str(out)).start()
+
+
+def _start_model(agent: Agent, out: Path) -> Any:
     usual = ("run_shell_command" if agent.name == "qwen-code" else "bash", "command")
     tool, field = SHELL.get(agent.name, usual)
     given = {field: "echo hello-from-shell"}
@@ -51,14 +56,16 @@ def _start_model(agent: Agent, out: Path) -> Any:
         {"text": "Running", "tools": [{"name": tool, "input": given}]},
         {"text": "All finished."},
     ]
-    rules = [{"when": "(?i)demo", "tools_required": True, "steps": steps}]
-    answers = {"default": "ok", "gemini_json": {"reasoning": "x", "model_choice": "flash"}}
-    return module.FakeAPI({**answers, "rules": rules}, 0, str(out)).start()
+    return _start_scripted([{"when": "(?i)demo", "tools_required": True, "steps": steps}], out)
 
 
-def _prepare_client(agent: Agent, user: Path, url: str) -> tuple[list[str], dict[str, str]]:
-    """Settings that a user of the scripted model would have; the command and its variables."""
+def _prepare_client(
+    agent: Agent, user: Path, url: str, prompt: str = PROMPT, session: str = ""
+) -> tuple[list[str], dict[str, str]]:
+    """Settings that a user of the scripted model would have; the command and its variables. With a
+    session it is the command that takes that one up again."""
     api = f"{url}/v1"
+    again = [word.format(session=session) for word in agent.resume] if session else []
     quiet = {
         "privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False},
         "general": {"disableAutoUpdate": True, "enableAutoUpdate": False},
@@ -72,17 +79,17 @@ def _prepare_client(agent: Agent, user: Path, url: str) -> tuple[list[str], dict
                 'env_key = "FAKE_KEY"\nwire_api = "responses"\n',
             )
             words = ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-hook-trust"]
-            return [*words, PROMPT], {"CODEX_HOME": str(user / ".codex"), "FAKE_KEY": "x"}
+            return [*words, *again, prompt], {"CODEX_HOME": str(user / ".codex"), "FAKE_KEY": "x"}
         case "gemini-cli":
             security = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
             _write(user / ".gemini/settings.json", {**quiet, **security})
-            words = ["-p", PROMPT, "-m", "gemini-2.5-flash", "--approval-mode", "yolo"]
+            words = ["-p", prompt, "-m", "gemini-2.5-flash", "--approval-mode", "yolo", *again]
             return words, {
                 "GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": url,
                 "GEMINI_CLI_TRUST_WORKSPACE": "true",
             }  # fmt: skip
         case "copilot-cli":
-            words = ["-p", PROMPT, "--allow-tool", "shell", "--no-auto-update"]
+            words = ["-p", prompt, "--allow-tool", "shell", "--no-auto-update", *again]
             return words, {
                 "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false",
                 "COPILOT_PROVIDER_TYPE": "openai", "COPILOT_PROVIDER_BASE_URL": api,
@@ -102,19 +109,21 @@ def _prepare_client(agent: Agent, user: Path, url: str) -> tuple[list[str], dict
             }  # fmt: skip
             _write(user / ".config/opencode/opencode.json", settings)
             names = ("AUTOUPDATE", "MODELS_FETCH", "DEFAULT_PLUGINS", "LSP_DOWNLOAD")
-            return ["run", "--format", "json", PROMPT], {
+            return ["run", "--format", "json", *again, prompt], {
                 f"OPENCODE_DISABLE_{name}": "1" for name in names
             }
         case "qwen-code":
             security = {"security": {"auth": {"selectedType": "openai"}}}
             _write(user / ".qwen/settings.json", {**quiet, **security})
-            return ["-p", PROMPT, "--approval-mode", "yolo"], {
+            return ["-p", prompt, "--approval-mode", "yolo", *again], {
                 "OPENAI_API_KEY": "x", "OPENAI_BASE_URL": api, "OPENAI_MODEL": "fake-model",
             }  # fmt: skip
     one = {"id": "fake-model", "name": "fake", "contextWindow": 128_000, "maxTokens": 8_000}
     kind = {"baseUrl": api, "api": "openai-completions", "apiKey": "x", "models": [one]}
     _write(user / ".pi/agent/models.json", {"providers": {"fake": kind}})
-    return ["--provider", "fake", "--model", "fake-model", "-p", PROMPT], {"PI_OFFLINE": "1"}
+    return ["--provider", "fake", "--model", "fake-model", *again, "-p", prompt], {
+        "PI_OFFLINE": "1"
+    }
 
 
 def _write(path: Path, content: Any) -> None:
@@ -131,7 +140,7 @@ def _picture(user: Path) -> dict[str, str]:
     }
 
 
-OTHERS = [agent for agent in INSTALLABLE if agent.bell]
+OTHERS = [agent for agent in INSTALLABLE if agent.bell and agent.tried]
 
 
 @pytest.mark.parametrize("agent", OTHERS, ids=lambda agent: agent.name)
@@ -153,29 +162,35 @@ def test_a_real_client_is_told_and_remembered(tmp_path, agent):
 
     model = _start_model(agent, tmp_path / "requests.jsonl")
     try:
-        words, variables = _prepare_client(agent, user, model.url)
+        _prepare_client(agent, user, model.url)
         yester("remember", "--type", "decision", "We keep prices in integer cents, not floats.")
         told = "We decided that sourdough recipes use the zorbulator hydration table."
         yester("remember", "--type", "decision", told, cwd=bakery)
         before = _picture(user)
         installed = yester("install", "--agent", agent.name, "--yes")
         assert installed.returncode == 0, installed.stdout + installed.stderr
-        program = shutil.which(agent.program, path=PATH)
-        done = subprocess.run(
-            [str(program), *words], cwd=shop, env={**env, **variables}, capture_output=True,
-            text=True, timeout=120, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr[-500:]
+
+        def run_client(**more: str) -> None:
+            words, variables = _prepare_client(agent, user, model.url, **more)
+            done = subprocess.run(
+                [str(shutil.which(agent.program, path=PATH)), *words], cwd=shop,
+                env={**env, **variables}, capture_output=True, text=True, timeout=120,
+                stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr[-500:]
+            assert "timed out" not in done.stderr
+
+        run_client()
         asked = json.dumps([request["body"] for request in model.requests])
         assert "integer cents" in asked
         assert "sourdough recipes use the zorbulator" in asked
         found: list[Any] = []
 
-        def everything_is_there() -> bool:
+        def everything_is_there(answers: int = 1) -> bool:
             store = open_store(user / ".yester", now=1)
             found[:] = [item for item in every_item(store) if item.session]
             store.close()
-            return any(item.body == "All finished." for item in found)
+            return sum(item.body == "All finished." for item in found) == answers
 
         until(everything_is_there)
         kinds = Counter(
@@ -189,6 +204,16 @@ def test_a_real_client_is_told_and_remembered(tmp_path, agent):
         assert "0 new" in yester("index").stdout or not yester("index", "--json").returncode
         everything_is_there()
         assert sum(item.kind in ("prompt", "message") for item in found) == 4
+        session = found[0].session
+        told = len(model.requests)
+        run_client(session=session, prompt="please run the demo once more")
+        until(lambda: everything_is_there(2))
+        assert {item.session for item in found} == {session}
+        assert sum(item.kind in ("prompt", "message") for item in found) == 8
+        prompts = [item.prompt_number for item in found if item.kind == "prompt"]
+        assert sorted(prompts) == [1, 2]
+        resumed = json.dumps([request["body"] for request in model.requests[told:]])
+        assert "integer cents" in resumed
         left = _picture(user)
         gone = yester("uninstall", "--agent", agent.name, "--yes")
         assert gone.returncode == 0, gone.stderr
@@ -196,6 +221,71 @@ def test_a_real_client_is_told_and_remembered(tmp_path, agent):
         # Some clients rewrite their own settings whenever they run; we changed nothing else.
         assert [name for name in before if after[name] not in (before[name], left[name])] == []
         assert [name for name in left if name in after and "yester" in name] == []
+    finally:
+        yester("worker", "stop")
+        model.shutdown()
+        model.server_close()
+
+
+@pytest.mark.requirement("DEL-12", "DEL-14", "DIS-14")
+def test_one_memory_serves_all_clients(tmp_path):
+    """Decided in Codex, recalled in Gemini CLI, corrected in Claude Code, seen in opencode."""
+    names = ("codex", "gemini-cli", "opencode")
+    claude = os.environ.get("HARNESS_CLAUDE", "")
+    there = all((BINARIES / AGENTS[name].program).exists() for name in names)
+    if not (CLIENTS and claude and there):
+        pytest.skip("set YESTER_CLIENTS, HARNESS_CLAUDE, HARNESS_NPM, HARNESS_NODE")
+    user, shop, programs = tmp_path / "user", tmp_path / "shop", tmp_path / "bin"
+    for folder in (user, shop, programs):
+        folder.mkdir(mode=0o700)
+    subprocess.run(["git", "init", "-q", str(shop)], check=True)
+    (programs / "claude").symlink_to(claude)
+    path = f"{programs}:{PATH}"
+    env = {"HOME": str(user), "PATH": path, "LANG": "C.UTF-8", "TERM": "dumb"}
+    steps = [{"text": "Agreed: the ferry timetable is kept in that file."}]
+    rules = [{"when": "(?i)keep the ferry timetable in", "steps": steps}]
+    model = _start_scripted(rules, tmp_path / "requests.jsonl")
+
+    def yester(*words: str) -> str:
+        command = [sys.executable, "-m", "yester", *words]
+        return subprocess.run(command, cwd=shop, env=env, capture_output=True, text=True).stdout
+
+    def asked(name: str, prompt: str) -> str:
+        """What the model was sent."""
+        before, agent = len(model.requests), AGENTS[name]
+        words, variables = ["-p", prompt], {
+            "ANTHROPIC_API_KEY": "x", "ANTHROPIC_BASE_URL": model.url, "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        }  # fmt: skip
+        if name != "claude-code":
+            words, variables = _prepare_client(agent, user, model.url, prompt)
+        done = subprocess.run(
+            [str(shutil.which(agent.program, path=path)), *words], cwd=shop, text=True,
+            env={**env, **variables}, capture_output=True, timeout=120, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-500:]
+        return json.dumps([request["body"] for request in model.requests[before:]])
+
+    def is_known(words: str, agent: str) -> bool:
+        hits = json.loads(yester("recall", words, "--agent", agent, "--json") or "{}").get("hits")
+        return bool(hits)
+
+    try:
+        for name in names:
+            _prepare_client(AGENTS[name], user, model.url)
+        assert "yester is installed" in yester("install", "--yes")
+        asked("codex", "We decided to keep the ferry timetable in tide.toml for the port office.")
+        until(lambda: is_known("ferry timetable tide.toml", "codex"))
+        question = "Where does the ferry timetable live, and who reads it?"
+        assert "keep the ferry timetable in tide.toml" in asked("gemini-cli", question)
+        asked("claude-code", "We decided to keep the ferry timetable in tide.json, not tide.toml.")
+        until(lambda: is_known("ferry timetable tide.json", "claude-code"))
+        told = asked("opencode", "Where does the ferry timetable live now, and in which file?")
+        assert "keep the ferry timetable in tide.json" in told
+        titles = [one["body"] for one in model.requests if "title generator" in str(one["body"])]
+        assert not [one for one in titles if "yester-memory" in str(one["messages"][0])]
+        sessions = yester("sessions", "--json")
+        assert all(f'"{name}"' in sessions for name in (*names, "claude-code"))
     finally:
         yester("worker", "stop")
         model.shutdown()

@@ -175,6 +175,15 @@ def test_every_agent_has_its_files_back_after_uninstalling(
 
 
 @pytest.mark.requirement("DEL-12")
+@pytest.mark.parametrize("agent", INSTALLABLE, ids=lambda agent: agent.name)
+def test_a_hook_has_seconds_in_the_unit_of_its_client(home, agent):
+    unit = 1_000 if agent.name in ("gemini-cli", "qwen-code") else 1
+    for rows in install.make_hooks(agent, home).get("hooks", {}).values():
+        for hook in (one for row in rows for one in row.get("hooks", [])):
+            assert 3 * unit <= hook["timeout"] <= 10 * unit
+
+
+@pytest.mark.requirement("DEL-12")
 def test_of_a_file_that_somebody_else_has_changed_only_our_entries_go(home, files, tmp_path):
     place = Place(home, AGENTS["codex"], tmp_path / "codex")
     place.folder.mkdir()

@@ -70,7 +70,9 @@ export const Yester = async ({ directory }) => {
 
     "experimental.chat.system.transform": async (input, output) => {
       const text = starts.get(input.sessionID)
-      if (text) output.system.push(text)
+      // It is asked for titles as well, in the session's name.
+      const titles = output.system.some((part) => part.startsWith("You are a title generator"))
+      if (text && !titles) output.system.push(text)
     },
 
     "tool.execute.after": async ({ sessionID, tool }) => {

@@ -25,6 +25,7 @@ class Setup:
     files: Mapping[str, str] = field(default_factory=dict)
     form: str = ""
     timeout: int = 10
+    end_timeout: int = 0
     hooks: str = ""
     servers: str = ""
     server_fields: Mapping[str, Any] = field(default_factory=dict)
@@ -60,6 +61,7 @@ class Agent:
     bell: bool = False
     session_files: tuple[str, ...] = ()
     owes_start: bool = False
+    loses_start: bool = False
     notes: tuple[str, ...] = ()
     loads: tuple[str, ...] = ()
     cannot: tuple[str, ...] = ()

@@ -135,6 +135,9 @@ def read_payload(
     given = payload.get("tool_input")
     if what == "read" and isinstance(given, dict) and not _ACTS.isdisjoint(given):
         what = "act"
+    source = text_at(payload, "source")
+    if source == "resume" and find_agent(agent).loses_start:
+        source = "startup"
     about_tool = what in ("read", "act", "tool", "failure")
     output = _read_output(what, payload)
     used = (given, payload.get("tool_response", payload.get("error")))
@@ -149,7 +152,7 @@ def read_payload(
         interrupted=about_tool and payload.get("is_interrupt") is True,
         size=sum(map(_count_characters, used)),
         prompt=text_at(payload, "prompt") if what == "prompt" else "",
-        source=text_at(payload, "source"),
+        source=source,
         file=text_at(given, "file_path") if what == "read" else "",
         given=given if isinstance(given, dict) and what in ("act", "tool", "failure") else {},
         output=output,

@@ -112,9 +112,8 @@ def make_hooks(agent: Agent, home: Path) -> dict[str, Any]:
     for theirs, ours in agent.events.items():
         command = hook_command(agent, home, ours)
         if setup.form in ("claude", "events"):
-            entry: dict[str, Any] = {"type": "command", "command": command}
-            # Codex allows a hook at the end of a session 3 seconds, and complains about more.
-            entry["timeout"] = min(setup.timeout, 3) if ours == "SessionEnd" else setup.timeout
+            last = setup.end_timeout if ours == "SessionEnd" else 0
+            entry = {"type": "command", "command": command, "timeout": last or setup.timeout}
             hooks[theirs] = [{"hooks": [entry]}]
         elif setup.form == "copilot":
             hooks[theirs] = [{"type": "command", "bash": command, "timeoutSec": setup.timeout}]

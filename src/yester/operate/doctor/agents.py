@@ -194,7 +194,8 @@ def find_program(agent: Agent, environ: Mapping[str, str]) -> Path | None:
 
 def read_version(program: Path, environ: Mapping[str, str], cwd: Path) -> tuple[int, ...]:
     """() where it does not say."""
-    match = _VERSION.search(_ask_program(program, ["--version"], environ, cwd))
+    shell = ["-c", '"$0" --version 2>&1', str(program)]  # pi tells it on stderr
+    match = _VERSION.search(_ask_program(Path("/bin/sh"), shell, environ, cwd))
     return tuple(map(int, match.groups())) if match else ()
 
 
