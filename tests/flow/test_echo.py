@@ -16,8 +16,8 @@ from yester.context.block import Here
 from yester.context.prompt import at_prompt
 from yester.context.start import at_start
 from yester.ingest.events import Events
-from yester.ingest.transcripts import KEEPS_ECHOES, Ingest
-from yester.model import DISTILLED, Filters, Injection, Paging, Skipped, Source, replace
+from yester.ingest.transcripts import Ingest
+from yester.model import DISTILLED, Filters, Injection, Paging
 from yester.recall.recall import Asked, recall_hits
 from yester.recall.timeline import build_timeline
 from yester.store import maintenance_of, open_store
@@ -269,59 +269,3 @@ def test_a_fix_that_is_recalled_in_another_project_and_used_there_is_found_there
     asked_there = Asked("retry loop hammers the server", Filters(projects=(observed.project,)), k=9)
     found = recall_hits(desk.store, asked_there)
     assert observed.id in [id_ for hit in found for id_ in (hit.id, *hit.parts)]
-
-
-# --- what an earlier version threw away ----------------------------------------------------------
-
-
-def lost(desk, path, text):
-    """As the version before left it: without the message, and with a count of what it dropped."""
-    (item,) = desk.said(text)
-    source = next(iter(desk.store.entries(Source, {"path": str(path)})), None)
-    state = {name: value for name, value in source.state.items() if name != KEEPS_ECHOES}
-    with desk.store.transaction("items"):
-        desk.store.remove([item.id])
-        desk.store.append([replace(source, state=state), Skipped(source.agent, "echo", 1)])
-
-
-def examined(run, *words):
-    findings = run("doctor", "--json", *words).json["findings"]
-    return [(one["state"], one["text"]) for one in findings if one["check"] == "messages"]
-
-
-def test_doctor_reads_again_what_an_earlier_version_threw_away(desk, transcript, run):
-    assert examined(run) == []
-    told = Told()
-    t = transcript(clock=told.clock // 1000)
-    desk.take(told.event("SessionStart", source="startup"))
-    desk.show(desk.tell(FIX), told, "SessionStart")
-    written(t, told, "Fix the retry loop of the mail client", "mail/client.py", FIX, "turn-1")
-    t.user("where does the ledger service listen now?", promptId="turn-2")
-    t.assistant(NEW)
-    desk.read(t.path)
-    kept = [item.id for item in every_item(desk.store)]
-    for text in (FIX, NEW):
-        lost(desk, t.path, text)
-    assert desk.said(NEW) == []
-    ((state, text),) = examined(run)
-    assert (state, text) == (
-        "problem", f"messages that an earlier yester threw away may stand in {t.path}"
-    )  # fmt: skip
-    (done, left) = examined(run, "--fix")
-    assert done == ("ok", f"2 messages read again from {t.path}")
-    assert left == ("ok", "none is missing that a transcript has")
-    assert [item.status for item in desk.said(FIX) + desk.said(NEW)] == ["echo", "active"]
-    assert len([item for item in every_item(desk.store) if item.source != DISTILLED]) == len(kept)
-    assert [item.files_modified for item in desk.made("observation")] == [("mail/client.py",)]
-    t.path.write_text("no transcript any more\n")  # it is not even opened again
-    assert examined(run) == [("ok", "none is missing that a transcript has")]
-
-
-def test_doctor_says_which_transcripts_are_no_more(desk, transcript, run):
-    by_transcript(desk, transcript, OLD)
-    path = transcript().path
-    lost(desk, path, OLD)
-    path.unlink()
-    lost_for_good = "what an earlier yester threw away cannot be read again: there is no more"
-    for words in ((), ("--fix",), ()):
-        assert ("note", f"{lost_for_good} {path}") in examined(run, *words)

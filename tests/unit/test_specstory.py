@@ -397,8 +397,7 @@ def test_a_file_written_anew_is_read_from_its_beginning(write):
     path.write_text(TALK.replace("1 failed", "2 failed"), "utf-8")
     later = resumed(first)
     assert by_identity(READER.read_items(later)) == by_identity(items(path))
-    again = resumed(later)
-    assert [item.body for item in READER.read_items(again)] == ["Fix it."]
+    assert by_identity(READER.read_items(resumed(later))) == by_identity(items(path))
 
 
 def test_only_specstorys_own_files_are_found_and_accepted(write, tmp_path):

@@ -221,7 +221,6 @@ class State(msgspec.Struct):
     title: str = ""
     prompts: int = 0
     turn: str = ""  # the client's id of the prompt that is worked on
-    before: str = ""  # of a file that may be written anew: digest of what stands before the place
 
 
 class Conversation:

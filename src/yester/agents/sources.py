@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from copy import copy
 from errno import EFBIG, ENOTSUP
 from functools import cache
-from hashlib import blake2b
 from importlib import import_module
 from io import BufferedReader
 from itertools import islice
@@ -334,28 +333,20 @@ class Transcript(Conversation, ABC):
 
 # An unfinished last line that begins like this may become a mark: it is left for the next run.
 _MARK_BEGINS = ("#", ">", "_", "<", "-")
-_CHUNK = 1 << 20
 _LONGEST_BLOCK = 8 << 20  # characters
 
 
 class Markdown(Conversation, ABC):
-    """One pass over one file: from where the last run ended, or from the start if it changed.
-
-    A block of lines is finished when the next one begins, so the last one is read again by the
-    next run. Reading on is safe only while everything before is what it was: a digest of it is
-    kept.
+    """One pass over one file of blocks of lines, always from its start: such files are written anew
+    as they grow, and what has not changed is stored once. A block ends where the next one begins.
     """
 
     state_type: ClassVar[type[State]]
     begins: ClassVar[str]  # the first thing that such a file says
 
     def __init__(self, reading: Reading) -> None:
-        super().__init__(reading, reading.load_state(self.state_type))
-        self._passed = blake2b(digest_size=16)
-        if reading.offset and not self._is_unchanged():
-            reading.offset = reading.line = 0
-            self.state = self.state_type()
-            self._passed = blake2b(digest_size=16)
+        reading.offset = reading.line = 0
+        super().__init__(reading, self.state_type())
 
     @classmethod
     def is_own_file(cls, path: Path) -> bool:
@@ -368,47 +359,31 @@ class Markdown(Conversation, ABC):
 
     @abstractmethod
     def read_block(self, kind: str, lines: list[str]) -> Iterator[Item]:
-        """What a block gives. It may be read twice, from the same state."""
+        """What a block gives."""
 
     def read_items(self) -> Iterator[Item]:
-        block: tuple[str, list[str]] | None = None
+        block: tuple[str, list[str]] = ("", [])
         size = 0
-        for offset, number, text in self._read_lines():
+        for text in self._read_lines():
             kind = self.block_kind(text)
-            if kind is not None or block is None:
-                if block:
-                    yield from self.read_block(*block)
-                block, size = (kind or "", []), 0
-                self.state.before = self._passed.hexdigest()
-                reading = self.reading
-                reading.offset, reading.line, reading.state = offset, number, copy(self.state)
+            if kind is not None:
+                yield from self.read_block(*block) if block[1] else ()
+                block, size = (kind, []), 0
             size += len(text)
             if size > _LONGEST_BLOCK:
                 self.reading.skip("line of an endless block")
             else:
                 block[1].append(text)
-        if block:  # read, but not passed
-            yield from self.read_block(*block)
+        yield from self.read_block(*block) if block[1] else ()
 
-    def _read_lines(self) -> Iterator[tuple[int, int, str]]:
-        offset, number = self.reading.offset, self.reading.line
+    def _read_lines(self) -> Iterator[str]:
         with open_file(self.reading.path) as file:
-            file.seek(offset)
             while raw := file.readline(LONGEST_LINE):
                 text = raw.decode("utf-8", "replace").rstrip("\r\n")
                 if not raw.endswith(b"\n") and text.lstrip().startswith(_MARK_BEGINS):
                     return
-                yield offset, number, text
-                self._passed.update(raw)
-                offset, number = offset + len(raw), number + 1
-
-    def _is_unchanged(self) -> bool:
-        left = self.reading.offset
-        with open_file(self.reading.path) as file:
-            while left > 0 and (chunk := file.read(min(left, _CHUNK))):
-                self._passed.update(chunk)
-                left -= len(chunk)
-        return left == 0 and self._passed.hexdigest() == self.state.before
+                self.reading.offset += len(raw)
+                yield text
 
 
 def make_reader(kind: type[Transcript | Markdown]) -> Reader:

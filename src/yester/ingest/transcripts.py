@@ -37,10 +37,7 @@ _SMALLEST, _LARGEST = 200, 4_000
 _LARGEST_TEXT = 8_000_000  # characters waiting in one batch, whatever their number
 _FINGERPRINT = 1024
 _SQLITE = b"SQLite format 3\0"
-_NO_HEAD = "0:"  # the fingerprint of no file: it is read from its beginning
 _EXCLUDED = "excluded"  # in a source's state: by which rules something was left out of it
-# In a source's state: nothing was thrown away of it because it resembled what was shown.
-KEEPS_ECHOES = "keeps_echoes"
 _SPOKEN = ("title", "todos", "tasks", "queued")  # in a source's state: what somebody said
 
 
@@ -168,13 +165,6 @@ class Ingest:
             reason = f"{type(error).__name__}: {error}"
             self.report.problems.append(f"{path}: cannot be read, a fault in yester ({reason})")
 
-    def read_again(self, agent: Agent, path: Path) -> None:
-        """Read a transcript from its beginning, however far it was read."""
-        with self.store.transaction("places"):
-            if known := next(iter(self.store.entries(Source, {"path": str(path)})), None):
-                self.store.append([replace(known, size=-1, head=_NO_HEAD)])
-        self.read_transcript(agent, path)
-
     def _read_file(self, agent: Agent, path: Path) -> Iterator[int]:
         found = path.stat()
         if not S_ISREG(found.st_mode):
@@ -190,13 +180,10 @@ class Ingest:
             yield found.st_size
             return
         reading = Reading(path, self.projects, self.options)
-        keeps_echoes: object = True
         if known and found.st_size >= known.offset and _head_hash(path, known.head) == known.head:
             reading.offset, reading.line = known.offset, known.line
             reading.state = self._in_present_project(known.state)
-            keeps_echoes = known.state.get(KEEPS_ECHOES)
-        state = {KEEPS_ECHOES: True} if keeps_echoes else {}
-        source = Source(str(path), agent.name, size, mtime_ns, 0, 0, _head_hash(path), state)
+        source = Source(str(path), agent.name, size, mtime_ns, 0, 0, _head_hash(path))
         begun = shown = reading.offset
         self.report.files += 1
         yield begun

@@ -16,23 +16,18 @@ from pathlib import Path
 import msgspec
 
 from yester import __version__
-from yester.agents.base import Options, find_transcripts, list_folders
+from yester.agents.base import find_transcripts, list_folders
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE
 from yester.capture.homes import find_python, is_usual, record_home, usual_home
 from yester.capture.question import ask_health, ask_worker
-from yester.capture.rules import load_rules
 from yester.capture.spool import ENDED_WORKER, FORMAT, Spool, event_age, open_spool, peek_event
-from yester.cards.sessions import DistilReport, distil_session
-from yester.cards.turns import DistilRules
-from yester.errors import ModelError, SourceError, StoreDamaged
+from yester.errors import ModelError, StoreDamaged
 from yester.ingest.projects import describe_joins
-from yester.ingest.transcripts import KEEPS_ECHOES, Ingest
-from yester.model import ECHO, Join, Paging, Queue, Source
+from yester.model import Join, Paging
 from yester.operate import backups
 from yester.operate.doctor.finding import Examination, Finding, list_paths, make_finding
 from yester.operate.doctor.trial import time_program
 from yester.operations.wishes import load_wish
-from yester.project import Projects
 from yester.redact import redact
 from yester.store import engine_version, maintenance_of, store_exists, store_files, store_location
 from yester.store.contract import Store
@@ -324,7 +319,7 @@ def look_at_log(case: Examination) -> Iterator[Finding]:
         yield make_finding("log.quiet")
 
 
-# --- the store, what finds texts by meaning, and what version 0.1 did not keep ------------------
+# --- the store, and what finds texts by meaning --------------------------------------------------
 
 
 def look_at_model(case: Examination) -> list[Finding]:
@@ -395,49 +390,8 @@ def _read_store(store: Store, case: Examination) -> Iterator[Finding]:
         # What was moved without being asked for must be told, and how to undo it.
         moved = sum(join.items for join in joins)
         yield make_finding("projects.joined", items=moved, names=describe_joins(store, joins))
-    if case.thorough and dict(store.totals("skipped", by=("reason",))).get(ECHO):
-        yield from _look_at_messages(store, case)
 
 
 def _explain_damage(text: str, home: Path) -> Finding:
     name = "store.restorable" if backups.list_backups(home) else "store.damaged"
     return make_finding(name, text=text, file=store_location(home))
-
-
-def _look_at_messages(store: Store, case: Examination) -> Iterator[Finding]:
-    """Version 0.1 dropped messages that resembled what the agent had been shown, and counted them
-    (`skipped`, reason echo). The transcripts hold them still; one that was read whole since then
-    says so (KEEPS_ECHOES)."""
-    sources = store.entries(Source)
-    unread = [one for one in sources if one.agent in AGENTS and not one.state.get(KEEPS_ECHOES)]
-    present = [source for source in unread if Path(source.path).exists()]
-
-    def read_again() -> dict[str, object]:
-        return {"number": _read_sources(store, present, case)}
-
-    name = "messages.dropped" if present else "messages.none"
-    paths = list_paths([Path(source.path) for source in present])
-    yield make_finding(name, read_again if present else None, paths=paths)
-    if gone := [Path(source.path) for source in unread if source not in present]:
-        yield make_finding("messages.gone", paths=list_paths(gone))
-
-
-def _read_sources(store: Store, sources: list[Source], case: Examination) -> int:
-    """Read transcripts from the start, and distil what has come to light; how many messages."""
-    from yester.text.reader import open_reader
-
-    kept_out = load_rules(case.config)
-    projects = Projects(case.config.projects, kept_out.excludes, case.config.private)
-    options = Options(case.config.flag("thinking"), case.config.flag("subagents"))
-    ingest = Ingest(store, projects, options, kept_out)
-    for source in sources:
-        ingest.read_again(AGENTS[source.agent], Path(source.path))
-    ingest.flush()
-    reading = DistilRules.of(case.config, open_reader(case.config.values, case.home))
-    for key in {str(source.state.get("session")) for source in sources}:
-        for waiting in store.queued_sessions(Queue("any", key=key)):
-            for _ in distil_session(store, waiting, reading, DistilReport(), case.now):
-                pass
-    if ingest.report.failed:
-        raise SourceError(ingest.report.problems[0])
-    return ingest.report.put.added
