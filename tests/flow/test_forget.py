@@ -238,6 +238,19 @@ def test_a_branch_called_so_does_not_come_back_with_its_transcript(run, home, tr
     assert "plover" in run("recall", "plover").out
 
 
+def test_a_project_that_is_called_so_is_named_and_goes_by_its_own_word(run, home, transcript):
+    transcript(ONE, cwd=f"/home/sam/code/{SECRET}").talk(1, "plover")
+    run("index")
+    transcript(OTHER).talk(1, SECRET)
+    run("index")
+    shown = run("forget", "--query", SECRET, "--yes")
+    assert f"A project is called so: yester forget --project {SECRET}" in shown.out
+    assert holds(home)
+    assert run("forget", "--project", SECRET, "--yes").code == 0
+    assert run("index").code == 0
+    assert not holds(home)
+
+
 @pytest.mark.requirement("IMP-06")
 @pytest.mark.parametrize("what", [("--session", ONE), ("--project", "shop"), ("--query", SECRET)])
 def test_an_export_made_before_brings_nothing_back(run, home, talked, tmp_path, what):

@@ -128,6 +128,9 @@ def forget_items(
     found = store.forget([one.id for one in chosen.items], whole, projects, dry_run=True)
     gone = store.get(found.items)
     answer = _describe_forgetting(memory, request.yes, gone, found)
+    for one in store.projects() if chosen.words else ():
+        if has_words(f"{one.name} {one.root}", chosen.words):
+            answer.message += f" A project is called so: yester forget --project {one.name}"
     if request.yes and (gone or found.sessions or projects or chosen.words):
         roots = [one.root for one in store.projects() if one.key in projects and one.root]
         keys = sorted({one.key for one in found.sessions})
@@ -200,12 +203,13 @@ def _bury_items(
     for one in found.sessions:
         named = one.key in sessions or has_words(one.branch, chosen.words or ["\0"])
         keys |= dict.fromkeys(label_keys(one if named else replace(one, branch="")), now)
+    derived = {*found.derived}
     for item in gone:
         whole = item.session in sessions or item.project in chosen.projects
         if item.source != DISTILLED and (item.kind == "memory" or not whole):
             made = max(now, item.epoch, item.updated)
             keys |= {ref_key(item): made, text_key(item): made}
-        elif item.source == DISTILLED or item.id in found.derived:
+        elif item.source == DISTILLED or item.id in derived:
             keys[text_key(item)] = now
     Tombstones(memory.home).add(keys)
 
@@ -213,7 +217,7 @@ def _bury_items(
 def _describe_forgetting(
     memory: Memory, done: bool, gone: Sequence[Item], found: Forgotten
 ) -> Forgetting:
-    names = memory.project_names()
+    names, derived = memory.project_names(), {*found.derived}
     samples = [
         Sample(
             id=item.id, kind=item.kind, date=item.epoch,
@@ -221,7 +225,7 @@ def _describe_forgetting(
             title=shorten_text(redact(item.title or item.body), _TITLE),
         )
         for item in gone
-        if item.id not in found.derived
+        if item.id not in derived
     ]  # fmt: skip
     many = f"{_count(len(gone), 'item')} of {_count(len(found.sessions), 'session')}"
     told = "gone, and every backup written anew" if done else "would go"
