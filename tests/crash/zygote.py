@@ -9,15 +9,21 @@ stdout    the child's pid, then, when it has ended, what became of it (-9: kille
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
 import signal
 import sys
+import termios
 from functools import partial
 from pathlib import Path
 
 
 def main() -> None:
+    os.setsid()  # a person types these commands: there is a terminal behind them
+    _keyboard, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
     import yester.faces.cli.forget
     import yester.faces.cli.index
     import yester.faces.cli.install
