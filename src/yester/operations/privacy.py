@@ -8,12 +8,14 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from yester.agents.databases import is_database
 from yester.errors import StoreError
 from yester.known_secrets import KnownSecrets
 from yester.memory import Memory
@@ -23,11 +25,10 @@ from yester.operations.request import NoRequest, Request
 from yester.operations.wishes import list_copies, load_wish, own_files
 from yester.project import Projects
 from yester.redact import redact
-from yester.store import search_values
+from yester.store import read_values
 from yester.tombstones import Tombstones
 
 _CHUNK = 1 << 23  # bytes of a file that are looked at together
-_DATABASE = b"SQLite format 3\0"
 
 
 class Stored(Struct, kw_only=True):
@@ -165,35 +166,31 @@ class Verified(Struct, kw_only=True):
 def verify_absence(memory: Memory, request: VerifyRequest) -> Verified:
     """Look for strings in every byte that yester owns, and in every value of its databases; upper
     and lower case are the same."""
-    forms = {string: [one.lower() for one in _encode_string(string)] for string in request.strings}
-    longest = max(len(one) for some in forms.values() for one in some)
-
-    def holds(data: bytes) -> list[str]:
-        folded = data.lower()
-        return [string for string, some in forms.items() if any(one in folded for one in some)]
-
-    numbers = {string: number for number, string in enumerate(request.strings, 1)}
-    files = own_files(memory)
-    found: list[Occurrence] = []
-    size = databases = 0
+    forms = [[one.lower() for one in _encode_string(string)] for string in request.strings]
+    longest = max(len(one) for some in forms for one in some)
+    files, found = own_files(memory), list[Occurrence]()
+    databases = [path for path in files if is_database(path)]
+    size = 0
     for path in files:
-        times: Counter[str] = Counter()
-        with suppress(FileNotFoundError):  # others come and go meanwhile
-            for chunk in _read_chunks(path, longest):
-                times.update(holds(chunk))
+        times: Counter[int] = Counter()
+        # Others come and go meanwhile; of one that is damaged the bytes were looked at.
+        with suppress(FileNotFoundError, StoreError):
             size += path.stat().st_size
-        if _is_database(path):
-            databases += 1
-            with suppress(StoreError):  # damaged, or another program's: its bytes were looked at
-                times |= search_values(path, holds)
+            values = read_values(path) if path in databases else ()
+            for part in chain(_read_chunks(path, longest), values):
+                folded = part.lower()
+                times.update(
+                    number
+                    for number, some in enumerate(forms, 1)
+                    if any(one in folded for one in some)
+                )
         found += [
-            Occurrence(path=str(path), string=numbers[string], times=number)
-            for string, number in times.items()
+            Occurrence(path=str(path), string=number, times=many) for number, many in times.items()
         ]
-    where = f"{len(files):,} files, {size:,} bytes, {databases} databases row by row"
+    where = f"{len(files):,} files, {size:,} bytes, {len(databases)} databases row by row"
     told = "found in " + ", ".join(sorted({one.path for one in found})) if found else "not found"
     return Verified(
-        absent=not found, files=len(files), bytes=size, databases=databases,
+        absent=not found, files=len(files), bytes=size, databases=len(databases),
         forms=["UTF-8", "JSON, escaped and not", "UTF-16, both orders"], found=found,
         message=f"{told}; looked at {where}",
     )  # fmt: skip
@@ -214,9 +211,3 @@ def _read_chunks(path: Path, overlap: int) -> Iterator[bytes]:
         while chunk := file.read(_CHUNK):
             yield last + chunk
             last = chunk[-overlap:]
-
-
-def _is_database(path: Path) -> bool:
-    with suppress(OSError), path.open("rb") as file:
-        return file.read(len(_DATABASE)) == _DATABASE
-    return False

@@ -5,8 +5,7 @@ Importing this package loads no engine: whoever only asks whether there is a sto
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,8 +147,8 @@ def scrub_store(path: Path, home: Path) -> None:
     forgetting.scrub_file(path, home)
 
 
-def search_values(path: Path, holds: Callable[[bytes], Collection[str]]) -> Counter[str]:
-    """Which strings stand in any value of a store's file, row by row."""
+def read_values(path: Path) -> Iterator[bytes]:
+    """Every text and blob of a store's file, row by row."""
     from yester.store.sqlite import forgetting
 
-    return forgetting.search_values(path, holds)
+    return forgetting.read_values(path)

@@ -17,7 +17,7 @@ from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.screen import count_noun, describe_items, fact_lines, table_lines
 from yester.llm.budget import DAY, day_of, known_prices, open_asker
 from yester.memory import Memory
-from yester.model import ANYTHING, Filters, Hit, Item, Paging, replace
+from yester.model import Filters, Hit, replace
 from yester.operate import bench
 from yester.operations.stats import (
     Series,
@@ -30,7 +30,7 @@ from yester.operations.stats import (
     count_spending,
 )
 from yester.recall.recall import Asked
-from yester.store.contract import Store
+from yester.store import walk_items
 from yester.store.figures import Refinements, refinement_totals
 from yester.tables import load_table
 
@@ -139,7 +139,6 @@ def _show_prices() -> Output:
 
 # --- how well recall does on what is really stored here -------------------------------------------
 
-_PAGE = 2_000  # items read at a time
 _ROWS = {"recall": "recall", "newest": "newest first", "random": "random"}
 _TOO_FEW = f"""\
 Not enough history: {{}} from {{}}, and {bench.LEAST_QUESTIONS} are needed.
@@ -169,7 +168,7 @@ def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
 
     chosen = options.choose_filters(app.memory, {"projects": projects}).projects
     keys = {key for key, name in app.names.items() if key in chosen or name in chosen}
-    items = (item for item in _every_item(app.reading) if not keys or item.project in keys)
+    items = (item for item in walk_items(app.reading) if not keys or item.project in keys)
     past = bench.read_history(items, trivial)
     asked = bench.make_questions(past, limit)
     if len(asked) < bench.LEAST_QUESTIONS:
@@ -217,11 +216,3 @@ def _report_lines(report: bench.Report, sessions: int, waiting: int) -> Iterator
 
 def _format_mean(mean: bench.Mean, sign: str = "") -> str:
     return f"{mean.mean:{sign}.3f} ({mean.low:{sign}.3f} to {mean.high:{sign}.3f})"
-
-
-def _every_item(store: Store) -> Iterator[Item]:
-    """Page by page: all of it at once may be more than there is memory."""
-    page = Paging(_PAGE, oldest_first=True)
-    while found := store.select(ANYTHING, page):
-        yield from found
-        page = replace(page, behind=(found[-1].epoch, found[-1].id))

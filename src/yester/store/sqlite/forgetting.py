@@ -7,7 +7,6 @@ text, all of it in the log. `scrub_file` writes the file anew without any of tha
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cache, partial
@@ -241,20 +240,15 @@ def scrub_file(path: Path, home: Path) -> None:
             time.sleep(_POLL)
 
 
-def search_values(path: Path, holds: Callable[[bytes], Collection[str]]) -> Counter[str]:
-    """Which of the wanted strings stand in a value of any row, by string: a value may lie on
-    several pages, where no search in the bytes of the file finds it. And the terms of the index."""
-    found: Counter[str] = Counter()
+def read_values(path: Path) -> Iterator[bytes]:
+    """Every text and blob of every row, and the terms of the index: a value may lie on several
+    pages, where no search in the bytes of the file finds it."""
     with explain_errors(path), open_reader(path) as db:
         tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0"
-        for (table,) in list(db.execute(tables)):
-            for row in db.execute(f'SELECT * FROM "{table}"'):
-                for value in row:
-                    if isinstance(value, str | bytes):
-                        data = value.encode("utf-8", "replace") if isinstance(value, str) else value
-                        found.update(holds(data))
+        questions = [f'SELECT * FROM "{table}"' for (table,) in list(db.execute(tables))]
         if db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'item_text'").fetchone():
             db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, item_text, row)")
-            for (term,) in db.execute("SELECT term FROM vocabulary"):
-                found.update(holds(str(term).encode("utf-8", "replace")))
-    return found
+            questions.append("SELECT term FROM vocabulary")
+        for value in (value for sql in questions for row in db.execute(sql) for value in row):
+            if isinstance(value, str | bytes):
+                yield value.encode("utf-8", "replace") if isinstance(value, str) else value
