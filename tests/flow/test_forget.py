@@ -199,6 +199,22 @@ def test_a_forgotten_note_leaves_its_name_nowhere_and_the_file_is_named(memory, 
     assert "Kites" in run("recall", "kites dawn").out
 
 
+def test_a_forgotten_memory_leaves_its_name_to_no_sync(memory, run, tmp_path):
+    for text in (f"The {SECRET} runs on Postgres", "Plovers land at noon"):
+        memory.remember(text, type="decision", project="shop")
+    folder = tmp_path / "shop" / ".claude" / "memory"
+    folder.mkdir(parents=True)
+    sync = ("memory", "sync", str(folder), "--project", "shop")
+    assert run(*sync).code == 0
+    assert len(list(folder.rglob("*.json"))) == 2
+    assert memory.forget(query=SECRET, yes=True).items == 1
+    assert not holds(memory.home)
+    for step in (sync, ("import", "claude-memory", str(folder), "--project", "shop")):
+        assert run(*step).code in (0, 3)
+        assert not holds(memory.home), step
+    assert [memo.slug for memo in memory.store.memos()] == ["plovers-land-at-noon"]
+
+
 def test_an_agent_may_look_and_not_act(memory):
     add(memory, one={"text": "Something to keep"})
     with Memory(memory.home, {}, who="claude-code", origin="agent") as agent:

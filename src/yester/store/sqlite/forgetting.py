@@ -95,6 +95,7 @@ class ForgetRows(MemoryRows):
         self._keep_ids()
         again = touched | self._ids_by("behind", derived)
         self._run_each("of_items", str(list(gone)))
+        self._run_each("of_names", str(list(gone)))
         self._run_each("of_touched", str(list(touched)))
         for one in found:
             branch = self._tombstones.clean_session(one).branch
@@ -204,6 +205,7 @@ class ForgetRows(MemoryRows):
             if change(words := slug.replace("-", " ")) != words or {*words.split()} & taken
         ]
         for new, item, slug in named if apply else ():
+            self._run_each("of_names", f"[{item}]")
             self._db.execute("UPDATE memory SET slug = ? WHERE item = ?", (new, item))
             sql = "UPDATE item SET ref = replace(ref, ?, ?) WHERE id = ?"
             self._db.execute(sql, (slug, new, item))
