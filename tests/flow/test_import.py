@@ -271,8 +271,9 @@ def test_notes_of_basic_memory_are_memories_that_follow_their_files(store, own_h
     assert (report.put.changed, len(every_item(store))) == (1, 1)
 
 
-def test_the_graph_of_the_mcp_memory_server_is_read_line_by_line(store, tmp_path):
-    path = tmp_path / "memory.jsonl"
+@pytest.mark.parametrize("name", ["memory.json", "memory.jsonl"])
+def test_the_graph_of_the_mcp_memory_server_is_read_line_by_line(store, tmp_path, name):
+    path = tmp_path / name
     entity = {"type": "entity", "name": "Harbour", "entityType": "System",
               "observations": ["Written in Go"]}  # fmt: skip
     relation = {"type": "relation", "from": "Harbour", "to": "Ledger", "relationType": "uses"}

@@ -18,7 +18,7 @@ from yester.agents.databases import Database, has_tables, is_database
 from yester.agents.sources import read_head
 from yester.agents.values import digest, first_line, to_text
 from yester.files import read_bytes
-from yester.model import Item, Session, replace
+from yester.model import Item, Session
 from yester.operate.importers import base
 from yester.operate.importers.base import MemoryReader, Places, read_texts
 
@@ -111,7 +111,6 @@ class _Pass:
     ) -> None:
         self.reading, self.places, self.read_table = reading, places, read_table
         self.sessions: dict[str, Record] = {}  # by each of the ids it has
-        self.told: set[str] = set()  # sessions whose title and time are known
         self.projects: dict[str, str] = {}  # of the server's tables: id → folder or name
 
     def read_items(self) -> Iterator[Item]:
@@ -132,6 +131,14 @@ class _Pass:
                     yield item
                 else:
                     self.reading.skip(item)
+
+    def _tell_session(self, key: str, agent: str, project: str, row: Record) -> None:
+        """What is known of a session besides what was noted in it."""
+        if key and key not in self.reading.sessions:
+            place = self.places.find_project(project, key, agent).key
+            times = _first_time(row, "started"), _first_time(row, "completed")
+            title = _first_text(row, "custom_title", "title")
+            self.reading.sessions[key] = Session(key, agent, place, *times, title=title)
 
     def _add_session(self, row: Record) -> None:
         """A session, which two tables may tell of."""
@@ -160,23 +167,12 @@ class _Pass:
         ref = f"{table}/{row['id']}:{digest(str(epoch), more.get('title') or body)}"
         if not (key or is_database(self.reading.path)) and self.places.store.find_by_ref(ref):
             return "known already"  # and there with its session, perhaps
-        item = base.make_import(
+        self._tell_session(key, agent, to_text(project), session)
+        return base.make_import(
             self.reading, self.places, ref, kind, to_text(project), body=body, epoch=epoch,
             session=key, agent=agent, files_read=read_texts(row.get("files_read")),
             discovery_tokens=tokens if isinstance(tokens, int) and tokens > 0 else 0, **more,
         )  # fmt: skip
-        if key and key not in self.told:
-            self.told.add(key)
-            self._tell_session(self.reading.sessions[key], session)
-        return item
-
-    def _tell_session(self, known: Session, row: Record) -> None:
-        self.reading.sessions[known.key] = replace(
-            known,
-            started=min(_first_time(row, "started") or known.started, known.started),
-            ended=max(known.ended, _first_time(row, "completed")),
-            title=known.title or _first_text(row, "custom_title", "title"),
-        )
 
 
 # --- databases and exports -----------------------------------------------------------------------

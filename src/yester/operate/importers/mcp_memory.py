@@ -6,6 +6,8 @@ An entity is one memory: its observations as text, and what it is related to.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +27,11 @@ _FIRST = 5  # records that tell whose file it is
 
 
 def _is_own_file(path: Path) -> bool:
-    if path.suffix not in (".json", ".jsonl"):
-        return False
-    try:
-        found = (one for (*_, one), _ in zip(read_records(path, 0, 0), range(_FIRST), strict=False))
-        return any(isinstance(one, dict) and _is_own_record(one) for one in found)
-    except OSError:
-        return False
+    if path.suffix in (".json", ".jsonl"):
+        with suppress(OSError):
+            found = islice(read_records(path, 0, 0), _FIRST)
+            return any(isinstance(one, dict) and _is_own_record(one) for *_, one in found)
+    return False
 
 
 def _is_own_record(record: dict[str, Any]) -> bool:
