@@ -383,7 +383,10 @@ def test_privacy_says_what_is_stored_and_what_would_leave(home, run, transcript)
     (home / "config.toml").write_text('[projects]\n"/home/sam/code/shop" = { private = true }\n')
     assert "shop (private)" in run("privacy").out
     told = run("privacy", "--json").json
-    assert told["projects"][0]["private"]
+    (shop,) = told["projects"]
+    assert shop["private"]
+    assert 1_770_000_000_000 < shop["oldest"] < shop["newest"] < 1_770_000_100_000
+    assert shop["characters"] > 50
     assert [(one["project"], one["items"]) for one in told["projects"]] == [("shop", 3)]
     assert told["leaves"] == []
     (home / "config.toml").write_text(

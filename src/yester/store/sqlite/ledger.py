@@ -54,6 +54,8 @@ _TOTALS: Mapping[str, _Sums] = {
         },
         {
             "sessions": "count(DISTINCT nullif(i.session, 0))",
+            "characters": _CHARACTERS,
+            "oldest": "coalesce(min(nullif(i.epoch, 0)), 0)", "newest": "max(i.epoch)",
         },
         "i.epoch",
     ),
