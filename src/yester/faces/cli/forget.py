@@ -137,7 +137,7 @@ def _privacy_lines(found: Privacy) -> Iterator[str]:
     yield f"Stored in {found.home}, readable for you alone:"
     for one in found.projects:
         since = f"{format_day(one.oldest)} to {format_day(one.newest)}"
-        size = f"{one.characters / 1e6:,.1f} million characters"
+        size = f"{one.characters:,} characters"
         private = " (private)" if one.private else ""
         yield f"  {one.project}{private}: {describe_items(one.kinds)}; {since}; {size}"
     for file in found.files:
