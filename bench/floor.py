@@ -2,7 +2,6 @@
 
     python bench/floor.py [FOLDER] [--set NAME …] [--limit N] [--files] [--embedder none]
     python bench/floor.py [FOLDER] --whole [--set NAME …] [--limit N] [--files]
-    python bench/floor.py [FOLDER] --fit [--keep SHARE]
 
 FOLDER and the sets (codemem, codemem:short, locomo, beam, sessionmem) are those of
 `bench/quality.py`. Of the first five hits of a question:
@@ -20,8 +19,7 @@ was given before, turns, at most two lines, budget (`context.prompt.at_prompt`);
 which memories have a line in the final text. Other projects may answer too, as they may in life,
 but for foreign questions, whose own project is one of them.
 
---fit prints the constants of `recall/floor.py` and what they reach in folds by project, over all
-sets named, codemem with files as well: the highest floor that keeps SHARE in each of them.
+`bench/pairs.py` finds the constants of `recall/floor.py`.
 """
 
 from __future__ import annotations
@@ -42,20 +40,18 @@ from yester.context.prompt import Given, at_prompt
 from yester.context.talk import trivial
 from yester.faces.python import Memory
 from yester.git import Signals
-from yester.model import Filters, Hit, Probe
+from yester.model import Hit
 from yester.project import named_project
-from yester.recall.floor import passing_hits
-from yester.recall.rank import FEWEST
-from yester.text.terms import query_terms, text_terms
+from yester.recall.floor import LEAST_CHANCE, judge_hits
+from yester.text.terms import text_terms
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parent))
 from quality import LATER, Group, NotThere, Question, lines, loaded, place
 
 TOP = 5
 DEPTH = 30  # hits asked for, as for a prompt
 SAME = 0.8  # share of common terms from which a text says the same as the one taken away
 DEFAULT = ("codemem", "codemem:short", "locomo", "beam")
-FIT_FILES = 600  # questions that --fit asks once more, with their files
 KINDS = ("foreign", "no answer", "unanswerable", "generic")
 
 GENERIC = (
@@ -90,8 +86,6 @@ class Case:
     project: str  # of the question: what is fitted must hold for others
     question: Question
     hits: tuple[Hit, ...]
-    terms: int
-    items: int
     lines: tuple[Hit, ...] | None = None  # of the final text, where that was asked for
 
     def right(self) -> int:
@@ -100,8 +94,10 @@ class Case:
     def shown(self) -> list[Hit]:
         if self.lines is not None:
             return list(self.lines)
-        found = [(hit, True) for hit in self.hits]
-        return [hit for hit, _ in passing_hits(found, self.terms, self.items)][:TOP]
+        now = int(self.question.epoch * 1000)
+        project = self.hits[0].project if self.hits else ""
+        judged = judge_hits(self.hits, self.question.text, project, now)
+        return [one.hit for one in judged if one.chance >= LEAST_CHANCE][:TOP]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +236,7 @@ def _own(memory: Memory, question: Question, texts: Mapping[str, str], way: Way)
         kept = {hit.id for hit in left}
         taken = {hit.id for hit in found.hits if hit.id not in kept}
         lines = _delivered(memory, question, question.project, way, taken)
-    yield Case("no answer", found.project, question, left, found.terms, found.items, lines)
+    yield Case("no answer", found.project, question, left, lines)
 
 
 def _says(text: str, gone: Sequence[set[str]]) -> bool:
@@ -262,12 +258,10 @@ def _case(memory: Memory, kind: str, question: Question, project: str, way: Way)
         question.text, DEPTH, project=project, scope="project",
         files=question.files if way.files else (), now=question.epoch, explain=True,
     )  # fmt: skip
-    items = max(memory.store.probe(Probe(Filters())).statistics.items, FEWEST)
-    asked = len(query_terms(question.text))
     lines = None
     if way.whole:
         lines = _delivered(memory, question, project, way, (), everywhere=kind != "foreign")
-    return Case(kind, question.project, question, tuple(hits), asked, items, lines)
+    return Case(kind, question.project, question, tuple(hits), lines)
 
 
 def _delivered(
@@ -352,30 +346,18 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--files", action="store_true", help="codemem: with the question's files")
     parser.add_argument("--embedder", default="", help="a model's name, or none")
     parser.add_argument("--whole", action="store_true", help="all the way to the final text")
-    parser.add_argument("--fit", action="store_true", help="find the constants anew")
-    parser.add_argument("--keep", type=float, default=0.6, help="what --fit must keep in each set")
     given = parser.parse_args(words)
-    if given.whole and given.fit:
-        parser.error("--fit looks at the floor alone; leave out --whole")
     folder = given.folder or Path(os.environ.get("MEMDATA") or parser.error("name a FOLDER"))
-    found: dict[str, list[Case]] = {}
+    found = 0
     for name in given.sets or DEFAULT:
-        # The fit must know how it is with files; a part of the questions tells that.
-        both = given.fit and name.startswith("codemem") and not given.files
-        for files in (False, True) if both else (given.files,):
-            limit = given.limit or (FIT_FILES if both and files else 0)
-            title = name + (", files" if files else "")
-            try:
-                some = list(cases(folder, name, limit, files, given.embedder, given.whole))
-            except NotThere as error:
-                print(f"{name} is left out: {error}", file=sys.stderr)
-                continue
-            print(f"{HEAD}\n" * (not found) + row(title, measured(some)), flush=True)
-            found[title] = some
-    if given.fit and found:
-        from floor_fit import fitted
-
-        print("\n".join(fitted(found, given.keep)))
+        title = name + (", files" if given.files else "")
+        try:
+            some = list(cases(folder, name, given.limit, given.files, given.embedder, given.whole))
+        except NotThere as error:
+            print(f"{name} is left out: {error}", file=sys.stderr)
+            continue
+        print(f"{HEAD}\n" * (not found) + row(title, measured(some)), flush=True)
+        found += 1
     return 0 if found else 1
 
 

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from yester.operate.bench import Mean, bootstrap_mean
 from yester.recall.rank import Weights
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parent))
 from quality import NotThere
 from signals import CASES, Case, Signals, extract, file_of, numbers, with_values
 

@@ -31,14 +31,13 @@ from typing import Any
 
 import yester
 from yester.model import Hit
-from yester.recall.floor import LEAST_CHANCE, find_names, helpful_chance
-from yester.recall.recall import BEFORE
+from yester.recall.floor import LEAST_CHANCE, judge_hits
 
 _FIRST = 40  # turns that are there before anything is asked
 _SHORTEST = 20  # characters of a prompt
-_LINES = 2
+_LINES, _JUDGED = 2, 12  # told, and looked at for it
 _SAMPLES = 2_000
-_FLOORS = (0.08, 0.14, 0.22, LEAST_CHANCE, 0.4)
+_FLOORS = (0.2, 0.3, LEAST_CHANCE, 0.5, 0.6)
 
 
 @dataclass
@@ -111,14 +110,13 @@ def ask_prompts(folder: Path, words: bool, foreign: bool) -> Iterator[Asked]:
                         before=session.said, session=turn["session"], files=session.files,
                         now=datetime.fromisoformat(turn["ts"]).timestamp(),
                     )  # fmt: skip
+                    now = datetime.fromisoformat(turn["ts"]).timestamp()
+                    judged = judge_hits(hits[:_JUDGED], prompt, turn["project"], int(now * 1000))
+                    chances = {one.hit.id: one.chance for one in judged}
                     if foreign:
                         hits = [hit for hit in hits if hit.project != turn["project"]]
-                    names = find_names(f"{prompt}\n{session.said[-BEFORE:]}")
-                    chances = [
-                        helpful_chance(hit.score, len(names.keys() & find_names(hit.text)))
-                        for hit in hits
-                    ]
-                    yield Asked(turn["session"], labels.get(key, frozenset()), hits, chances)
+                    found = [chances.get(hit.id, 0.0) for hit in hits]
+                    yield Asked(turn["session"], labels.get(key, frozenset()), hits, found)
                 waiting += make_items(turn)
                 turns += 1
                 session.said = turn["texts"][-1] if turn["texts"] else session.said

@@ -34,7 +34,7 @@ from yester.recall.rank import HALF_LIFE, Weights
 from yester.recall.recall import Asked, narrow_filters, recall_hits, same_words, terms_of
 from yester.text.query import parse_query
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parent))
 from quality import Group, Question, loaded
 
 Matrix = NDArray[np.float32]

@@ -159,11 +159,6 @@ def find_top(folder: str, root: str) -> str:
     return str(repository.top) if repository else root
 
 
-def branch_tip(repository: Repository, branch: str) -> str:
-    """The commit a local branch is at, or ""."""
-    return _resolve_ref(repository.folder, repository.common, f"refs/heads/{branch}")
-
-
 def shallow_commits(repository: Repository) -> frozenset[str]:
     """The commits at which a shallow clone ends: they look as if they had added every file."""
     return frozenset(read_text(repository.common / "shallow").split())

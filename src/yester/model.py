@@ -664,7 +664,6 @@ class Neighbours(Struct, frozen=True):
 class Texts(Struct, frozen=True):
     items: list[Item]
     used: Mapping[int, UseCounts]  # of which it is known whether they were of use
-    branches: Mapping[tuple[str, str], str]  # (session, agent) → the branch it was on
 
 
 class Waiting(NamedTuple):

@@ -19,7 +19,7 @@ from yester.model import Filters, replace
 from yester.project import named_project
 from yester.recall.beginning import MOST_FILES, changed_files, folder_question, relevant_hits
 from yester.recall.recall import Asked, answer_question, recall_hits
-from yester.recall.staleness import GitFacts, Staleness, judge_staleness
+from yester.recall.staleness import GitFacts, judge_staleness
 
 NOW = 1_780_000_000_000
 DAY = 86_400_000
@@ -191,24 +191,6 @@ def test_an_agent_is_told_what_has_changed_since(memory, repository):
         Here(SHOP, "new", NOW, UTC, fates=fates_in(repository)),
     )  # fmt: skip
     assert "(payments/charge.py is gone)" in given.text
-
-
-@pytest.mark.requirement("REC-19")
-def test_the_branch_of_a_session_is_known_to_whom_judges(memory):
-    from yester.model import Session
-
-    memory.add([about("charge", "The retry limit is in the settings.")])
-    with memory.store.transaction("items"):
-        memory.store.put_session(Session("s-charge", "", SHOP.key, branch="feature"))
-    asked_about = []
-
-    def fates(works):
-        asked_about.extend(works)
-        return {works[0].item: Staleness("other branch", "made on branch feature", 0.3)}
-
-    asked = Asked("where is the retry limit", now=NOW, project="shop")
-    assert recall_hits(memory.store, asked, fates=fates)[0].stale == "made on branch feature"
-    assert [one.branch for one in asked_about] == ["feature"]
 
 
 # --- explaining -----------------------------------------------------------------------------------

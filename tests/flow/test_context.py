@@ -18,7 +18,6 @@ from yester.fence import MOST_UNITS, count_units, fence_text
 from yester.ingest.prepare import content_hash, prepare_item
 from yester.model import Entry, Item, Project, replace
 from yester.project import Projects, named_project
-from yester.recall.floor import worth_showing
 from yester.text.document import estimate_tokens, expand_item
 
 NOW = 1_780_000_000  # 28 May 2026
@@ -434,17 +433,6 @@ def test_what_was_injected_does_not_ask_again(filled):
     assert at_prompt(filled, f"{block}\nwrite a haiku about autumn in Kyoto").text == ""
 
 
-@pytest.mark.requirement("REC-17")
-def test_the_floor_rises_with_the_store_and_falls_with_the_prompt():
-    assert worth_showing({"fit": 0.5}, 4, 30_000, own=True)
-    assert not worth_showing({"fit": 0.5}, 4, 30_000, own=False)
-    assert not worth_showing({"fit": 0.5}, 4, 300_000, own=True)
-    assert not worth_showing({"fit": 0.35}, 4, 30_000, own=True)
-    assert worth_showing({"fit": 0.3}, 16, 30_000, own=True)
-    assert worth_showing({"fit": 0.35}, 4, 100, own=True)
-    assert not worth_showing({"fit": 0.0}, 80, 0, own=True)
-
-
 # --- safe to read ------------------------------------------------------------------------------
 
 
@@ -519,13 +507,14 @@ def test_any_content_stays_within_every_limit(memory, texts, budget):
 @pytest.mark.requirement("DEL-01", "DEL-02")
 def test_astral_text_is_counted_as_clients_count_it(memory):
     for number in range(60):
-        text = f"zebra{number} zebra ledger " + "🙂𝒳" * 200
+        walrus = "walrus wallow " * (number < 2)
+        text = f"zebra{number} zebra {walrus}ledger " + "🙂𝒳" * 200
         memory.add([said(f"s{number}", 1, text), said(f"s{number}", 2, text, "assistant")])
         memory.add([{"ref": f"m{number}", "project": "shop", "text": text, "epoch": NOW}])
     asked = {"most": 60, "budget": 10**6, "session_budget": 10**6}
     for found in (
         at_start(memory, budget=10**6),
-        at_prompt(memory, "what about the zebra ledger?", **asked),
+        at_prompt(memory, "what about the walrus wallow?", **asked),
     ):
         assert 1_000 < count_units(found.text) <= MOST_UNITS
 

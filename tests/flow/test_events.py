@@ -24,7 +24,7 @@ from yester.ingest.prepare import group_events
 from yester.ingest.transcripts import Ingest
 from yester.model import ECHO, Event, Filters, Injection, Muted, Paging, Turn, replace
 from yester.store import maintenance_of, open_store
-from yester.store.figures import capture_lags, content_counts
+from yester.store.figures import Lag, content_counts, middle_lag
 
 pytestmark = pytest.mark.requirement("CAP-03")
 
@@ -698,8 +698,8 @@ def test_the_lag_from_hook_to_store_is_measured(home, told):
     clock = iter([1_770_000_001.040, 1_770_000_002.300, 1_770_000_002.0])
     intake = Intake(home, clock=lambda: next(clock))
     intake.one_by_one(told.ran("a", LONG), told.ran("b", LONG), told.ran("from the future", LONG))
-    assert capture_lags(intake.store, 10) == [0, 300, 40]
-    assert capture_lags(intake.store, 2) == [0, 300]
+    assert middle_lag(intake.store, 10) == Lag(40, 300)
+    assert middle_lag(intake.store, 1) == Lag(0, 0)
     intake.store.close()
 
 

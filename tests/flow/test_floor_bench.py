@@ -1,18 +1,14 @@
-"""`bench/floor.py` asks what it says it asks, and its fit finds what was put in."""
+"""`bench/floor.py` asks what it says it asks, and counts what passes."""
 
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 
 import pytest
 
 from bench.floor import DEFAULT, GENERIC, Case, cases, main, measured
-from bench.floor_fit import facts, fitted
-from bench.quality import Question
 from yester.context.talk import trivial
-from yester.model import Hit
 
 pytestmark = pytest.mark.requirement("REC-17")
 
@@ -111,44 +107,3 @@ def test_every_set_that_is_there_makes_a_row(folder, capsys):
     assert named == [name for name in DEFAULT if name != "beam"]
     assert "beam is left out" in out.err
     assert main([str(folder / "locomo" / "nowhere")]) == 1
-
-
-# --- the fit -------------------------------------------------------------------------------------
-
-
-def made(kind: str, number: int, rise: float, peak: float) -> Case:
-    """Twelve hits, the first of which stands so high above the others."""
-    scores = [0.3 + rise, *(0.3 for _ in range(11))]
-    hits = tuple(
-        Hit(n, f"m{n}", "observation", "", "p", "", "", "x" * 90, 0.0, score, {"cosine": peak})
-        for n, score in enumerate(scores)
-    )
-    relevant = frozenset({"m0"} if kind == "own" else ())
-    project = f"p{number % 3}"
-    return Case(kind, project, Question(f"{kind}{number}", "", project, relevant), hits, 8, 100)
-
-
-def test_the_fit_finds_that_height_and_nearness_tell_an_answer(folder):
-    chance = random.Random(5)
-    found = []
-    for number in range(150):
-        for kind, rise, peak in (
-            ("own", 0.25, 0.8),
-            ("no answer", 0.1, 0.8),
-            ("foreign", 0.05, 0.6),
-        ):
-            height = max(0.0, chance.gauss(rise, 0.03))
-            found.append(made(kind, number, height, chance.gauss(peak, 0.02)))
-    said = fitted({"made up": found}, keep=0.9)
-    weights = json.loads(said[0].partition("= ")[2].replace("'", '"'))
-    assert weights["rise"] > 0 < weights["peak"]
-    row = next(line for line in said if line.startswith("| made up"))
-    kept, foreign, none = (cell.strip(" %|") for cell in row.split(" | ")[1:])
-    assert float(kept) >= 0.9
-    assert (float(foreign), float(none)) == (0.0, 0.0)
-
-
-def test_the_facts_of_a_case_are_those_the_floor_looks_at():
-    found = facts(made("own", 0, 0.25, 0.8))
-    assert found.rise == pytest.approx(0.25)
-    assert (found.peak, found.talk, found.length, found.files) == (0.8, 0.0, 0.0, 0.0)

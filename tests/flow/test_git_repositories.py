@@ -88,8 +88,8 @@ def repo(tmp_path: Path) -> Path:
     return folder
 
 
-def made(day: float, *modified: str, read: tuple[str, ...] = (), branch: str = "") -> Work:
-    return Work(1, int((START + day * DAY) * 1000), modified, read, branch)
+def made(day: float, *modified: str, read: tuple[str, ...] = ()) -> Work:
+    return Work(1, int((START + day * DAY) * 1000), modified, read)
 
 
 def judged(repo: Path, one: Work, cache: GitFacts | None = None) -> Staleness | None:
@@ -302,32 +302,6 @@ def test_a_rebase_changes_nothing(tmp_path):
     found = judged(tmp_path, made(1.5, "a.py", read=("other.py",)))
     assert found is not None
     assert found.text == "other.py changed once since"
-
-
-@pytest.mark.requirement("REC-19")
-def test_work_on_a_branch_says_so_until_it_is_merged(tmp_path):
-    plain(tmp_path, "init")
-    commit(tmp_path, 0, a_py="0\n")
-    plain(tmp_path, "checkout", "-b", "idea")
-    commit(tmp_path, 2, b_py="b\n")
-    plain(tmp_path, "checkout", "main")
-    commit(tmp_path, 3, c_py="c\n")
-    cache = GitFacts()
-    one = made(1, "b.py", branch="idea")
-    before = judged(tmp_path, one, cache)
-    older = judged(tmp_path, made(-1, "a.py", branch="idea"), cache)
-    plain(tmp_path, "merge", "--no-edit", "idea", day=4)
-    after = judged(tmp_path, one, cache)
-    plain(tmp_path, "branch", "--delete", "idea")
-    deleted = judged(tmp_path, one, cache)
-    assert before is not None
-    assert (before.state, before.text) == (
-        "other branch",
-        "made on branch idea, which is not merged here",
-    )
-    assert older is not None
-    assert older.state == ""
-    assert after == deleted == Staleness()
 
 
 @pytest.mark.requirement("REC-19")
@@ -664,7 +638,7 @@ def test_asking_leaves_no_trace_in_the_repository_or_elsewhere(repo):
 
     before = everything()
     patient_signals(repo)
-    judged(repo, made(0, "a.txt", branch="idea"))
+    judged(repo, made(0, "a.txt"))
     assert everything() == before
     assert head not in [
         git.read_text(path).strip() for path in Path("/tmp").glob("yester-git-*/HEAD")
@@ -723,7 +697,7 @@ def test_a_git_that_hangs_is_ended_with_its_children(repo, tmp_path):
 @pytest.mark.parametrize("seconds", [0.0, 0.02, 0.1, LATER])
 def test_a_caller_in_a_hurry_is_not_kept_waiting(repo, tmp_path, seconds):
     path = fake(tmp_path / "bin", "sleep 300")
-    one = made(0, "a.txt", branch="idea")
+    one = made(0, "a.txt")
     cache = GitFacts(path=path)
     least = LATER
     for _ in range(5):  # a busy machine adds to some, not to all

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 
 import pytest
 
 import yester
+from tests.distilling import Story, distilled
+from yester.context.block import Here
+from yester.context.prompt import at_prompt
+from yester.project import named_project
+from yester.recall.conversation import read_conversation
 from yester.recall.recall import Asked, answer_question
 
 NOW = 1_700_000_000_000
+SHOP = named_project("shop")
 
 
 class Counting:
@@ -58,3 +65,45 @@ def test_one_recall_asks_the_store_at_most_four_times(tmp_path, asked):
         found = answer_question(store, Asked(now=NOW, **asked), fates=lambda _: {})
         assert found.hits
         assert sum(store.calls.values()) <= 4, store.calls
+
+
+def count_redactions(run):
+    """What is returned, and how often a text was looked through for secrets meanwhile."""
+    number = 0
+
+    def note_call(frame, event, _):
+        nonlocal number
+        own = frame.f_code.co_filename.endswith("yester/redact.py")
+        number += event == "call" and own and frame.f_code.co_name == "redact"
+
+    sys.setprofile(note_call)
+    try:
+        return run(), number
+    finally:
+        sys.setprofile(None)
+
+
+@pytest.mark.requirement("DEL-02", "REC-08")
+@pytest.mark.parametrize("carded", [True, False])
+def test_a_prompt_asks_the_store_at_most_eight_times_and_redacts_what_it_tells(memory, carded):
+    for number in range(14):
+        story = Story(f"s{number}", SHOP.key, clock=NOW - number * 3_600_000)
+        story.prompt(f"Round the tax in step {number} of billing/tax_rounding.py to whole cents")
+        story.edits("billing/tax_rounding.py")
+        story.says(f"Step {number} of billing/tax_rounding.py rounds the tax half up now.")
+        story.commits(f"Round the tax of step {number} half up", hash_=f"abc{number:04}")
+        story.store(memory.store)
+        if carded:
+            distilled(memory.store)
+    store = Counting(memory.store)
+    prompt = "why are step 3 and step 7 of billing/tax_rounding.py rounded half up?"
+
+    def ask():
+        said, files = read_conversation(store, "now")
+        here = Here(SHOP, "now", NOW + 3_600_000, before=said, worked=files)
+        return at_prompt(store, prompt, here)
+
+    given, redacted = count_redactions(ask)
+    assert len(given.shown) == 2
+    assert sum(store.calls.values()) <= 8, store.calls
+    assert redacted <= 10

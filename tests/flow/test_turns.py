@@ -13,7 +13,6 @@ from yester.model import Filters
 from yester.operations.context import ContextRequest, build_context
 from yester.project import named_project
 from yester.recall.conversation import read_conversation
-from yester.recall.floor import LEAST_CHANCE, find_names, helpful_chance
 from yester.recall.rank import Weights
 from yester.recall.recall import Asked, recall_hits
 
@@ -130,14 +129,6 @@ def test_files_of_the_session_raise_the_turns_that_edited_them_and_find_them(har
     (alone,) = harbour.recall("zebra crossing", files=["tides.py", "other.py"], **asked)
     assert (alone.session, alone.prompt_number) == ("s1", 1)
     assert alone.score == pytest.approx(0.12 + 0.2 / 2)
-
-
-@pytest.mark.requirement("REC-17")
-def test_what_is_told_unasked_fits_and_shares_names():
-    names = find_names("see port/tides.py, EnsureSetup, snake_case, #41, #1 and a well-known tide")
-    assert list(names.values()) == ["port/tides.py", "EnsureSetup", "snake_case", "#41"]
-    assert helpful_chance(0.8, 0) < LEAST_CHANCE < helpful_chance(0.8, 8)
-    assert helpful_chance(0.85, 1) < LEAST_CHANCE < helpful_chance(1.0, 1)
 
 
 @pytest.mark.requirement("REC-17", "DEL-02")

@@ -15,17 +15,19 @@ import pytest
 
 from yester.clock import DAY
 from yester.ingest.prepare import prepare_item
-from yester.model import KINDS, Feedback, Filters, Hit, Injection, Item, Session, UseCounts
-from yester.recall.feedback import WORTH, usefulness
-from yester.recall.floor import (
-    Standing,
-    judge_standing,
-    least_score,
-    length_surcharge,
-    passing_hits,
-    score_of_tenth,
-    worth_showing,
+from yester.model import (
+    KINDS,
+    Feedback,
+    Filters,
+    Hit,
+    Injection,
+    Item,
+    Session,
+    UseCounts,
+    replace,
 )
+from yester.recall.feedback import WORTH, usefulness
+from yester.recall.floor import LEAST_CHANCE, judge_hits, other_evidence, turn_evidence
 from yester.recall.rank import FIELD_WEIGHTS, HALF_LIFE, IMPORTANCE, Weights
 from yester.recall.recall import Asked, recall_hits
 from yester.recall.staleness import MARGIN, Facts, Staleness, Touch, Work, judge_staleness
@@ -167,54 +169,20 @@ def hit(score, length=600, kind="message", **factors):
     return Hit(1, "r", kind, "", "shop", "s", "", "x" * length, 0.0, score, factors=factors)
 
 
-def least(passes):
-    """The smallest number that passes, to four decimals."""
-    low, high = 0, 40_000
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if passes(middle / 10_000) else (middle + 1, high)
-    return low / 10_000
-
-
 def floors():
-    yield "# evidence of a standing, a fact at a time"
-    for number, name in enumerate(Standing._fields):
-        facts = [0.0] * 5
-        facts[number] = 1.0
-        yield f"{name:<10} {Standing(*facts).evidence:.3f}"
-    yield "# the length of hits, and what it adds to the floor of words"
-    for kind in ("message", "observation"):
-        for length in (20, 200, 2_000, 20_000):
-            best = judge_standing([hit(0.9, length, kind)], 0.3)
-            yield f"{kind} {length} {best.length:.3f} {length_surcharge(best):.3f}"
-    six = [hit(0.5, length) for length in (10, 10, 10, 10, 10, 10_000)]
-    yield f"of the first {judge_standing(six, 0.3).length:.3f}"
-    yield "# tenths, and from which score on hits are shown"
-    for scores in ([0.9], [0.9, 0.1], [0.9] + [0.5] * 8 + [0.4, 0.3]):
-        hits = [hit(score, cosine=0.9) for score in scores]
-        yield f"{len(hits)} {score_of_tenth(hits):.3f} {least_score(hits):.3f}"
-    yield f"nothing {least_score([])}"
-    tail = [(hit(0.3, cosine=0.2), True)] * 10
-    stranger = least(lambda s: any(not own for _, own in passing_hits(
-        [(hit(s, cosine=0.6), False), *tail], 5, 1000)))  # fmt: skip
-    yield f"of another project from {stranger:.3f}"
-    yield "# the least fit by words"
-    for terms in (1, 4, 20, 80, 200):
-        for items_, own, more, share in (
-            (30_000, True, 0.0, 1.0), (300, True, 0.0, 1.0), (3_000_000, True, 0.0, 1.0),
-            (30_000, False, 0.0, 1.0), (30_000, True, -2.0, 1.0), (30_000, True, 0.0, 0.7),
-        ):  # fmt: skip
-            fit = least(
-                lambda f, a=(terms, items_, own, more, share): worth_showing({"fit": f}, *a)
-            )
-            yield f"{terms} {items_} {own} {more} {share}: {fit:.4f}"
-    answered = (hit(0.9, 400, fit=3.0), True)
-
-    def both_pass(fit):
-        return len([*passing_hits([answered, (hit(0.8, 400, fit=fit), True)], 9, 30_000)]) == 2
-
-    beside = least(both_pass)
-    yield f"beside one that passes {beside:.4f}"
+    yield f"# from {LEAST_CHANCE}: lead, names, days or characters, stranger"
+    for facts in (
+        (0.0, 0, 0), (0.5, 0, 0), (0.0, 1, 0), (0.0, 4, 0), (0.0, 0, 3), (0.0, 0, 30),
+        (0.0, 0, 5_000), (0.0, 0, 0, True),
+    ):  # fmt: skip
+        evidence = f"{turn_evidence(*facts):.4f} {other_evidence(*facts):.4f}"
+        yield f"{' '.join(map(str, facts))}: {evidence}"
+    yield "# the first of several"
+    for turn in (0, 1):
+        for scores in ([0.9], [0.9, 0.1], [0.9] + [0.5] * 8 + [0.4, 0.3]):
+            hits = [replace(hit(score), prompt_number=turn) for score in scores]
+            (first, *_) = judge_hits(hits, "", "p", 0)
+            yield f"{turn} {len(hits)} {first.chance:.4f}"
 
 
 def uses():
@@ -237,8 +205,6 @@ def fates():
     yield judge("gone", Facts({"a.py": False}, {}, 0), read=("a.py",))
     both = Facts({"a.py": False, "b.py": True}, {}, 0)
     yield judge("modified counts twice", both, modified=("a.py",), read=("b.py",))
-    branch = Facts({"a.py": True}, {}, 0, "main", {"feature": -1})
-    yield judge("other branch", branch, read=("a.py",), branch="feature")
     soon = {"a.py": (Touch(9 * 60_000, "M"), Touch(11 * 60_000, "M"))}
     yield judge("after ten minutes", Facts({"a.py": True}, soon, 0), read=("a.py",))
 

@@ -39,11 +39,11 @@ from yester.model import (
 from yester.store import maintenance_of
 from yester.store.figures import (
     Lag,
-    capture_lags,
     content_counts,
     daily_figures,
     distilled_totals,
     filter_facets,
+    middle_lag,
     project_parts,
     shown_totals,
     spending_by_day,
@@ -512,12 +512,12 @@ def test_which_events_are_stored_can_be_asked(open_store):
 
 
 @pytest.mark.requirement("DIS-11")
-def test_the_lags_of_the_last_events_come_newest_first(store):
-    assert capture_lags(store, 5) == []
+def test_the_lag_is_that_of_the_last_events(store):
+    assert middle_lag(store, 5) == Lag(None, None)
     with store.transaction("items"):
         store.append([event(f"{n}-1-a", lag=n * 10) for n in (3, 1, 2)])
-    assert capture_lags(store, 5) == [30, 20, 10]
-    assert capture_lags(store, 1) == [30]
+    assert middle_lag(store, 5) == Lag(20, 30)
+    assert middle_lag(store, 1) == Lag(30, 30)
 
 
 @pytest.mark.requirement("CAP-08")

@@ -100,7 +100,7 @@ def test_short_texts_are_collapsed_only_when_equal():
 def test_collapsing_keeps_at_most_what_was_asked_and_no_empty_match(bodies, most):
     kept = collapse_duplicates(ranked(*bodies), most)
     assert len(kept) <= most
-    assert all(best.score > 0 for best, _ in kept)
+    assert all(best.score > 0 for best in kept)
 
 
 @pytest.mark.requirement("REC-19")

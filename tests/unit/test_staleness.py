@@ -23,7 +23,7 @@ pytestmark = pytest.mark.requirement("REC-19")
 
 NOW = 1_770_000_000_000
 HOUR = 3_600_000
-STATES = {"", "changed", "gone", "renamed", "other branch"}
+STATES = {"", "changed", "gone", "renamed"}
 
 
 def touched(*hours: float, how: str = "M") -> tuple[Touch, ...]:
@@ -40,7 +40,7 @@ def judge(one: Work, facts: Facts) -> Staleness | None:
 
 
 def known(present: dict[str, bool], **more) -> Facts:
-    return Facts(present, **{"reach": 0, "branch": "main", **more})
+    return Facts(present, **{"reach": 0, **more})
 
 
 MODIFIED = Work(7, NOW, modified=("a.py",))
@@ -131,8 +131,8 @@ def test_what_became_of_the_file(one, facts, state, text):
     ("facts", "expected"),
     [
         (Facts(), None),  # git said nothing and nobody looked
-        (Facts(HERE, branch="main"), None),
-        (Facts(AWAY, branch="main"), None),  # perhaps renamed
+        (Facts(HERE), None),
+        (Facts(AWAY), None),  # perhaps renamed
         (Facts(HERE, reach=NOW + HOUR), None),  # not read back far enough
         (Facts(AWAY, reach=NOW + HOUR), None),
         (Facts(AWAY, {"a.py": touched(5, how="D")}, NOW + HOUR), "a.py is gone"),
@@ -179,36 +179,6 @@ def test_files_outside_the_project_say_nothing(file):
     assert judge(Work(7, NOW, modified=(file,)), known({file: False})) is None
 
 
-@each(
-    ("branch", "parted", "state"),
-    [
-        ("idea", {"idea": NOW - HOUR}, "other branch"),
-        ("idea", {"idea": NOW + HOUR}, ""),  # what is older than the parting is in both
-        ("idea", {}, ""),  # merged, deleted or not known
-        ("main", {"main": NOW - HOUR}, ""),
-        ("", {"": NOW - HOUR}, ""),
-    ],
-)
-def test_work_on_a_branch_that_is_not_merged_says_so(branch, parted, state):
-    facts = known(HERE, branch=branch if branch != "idea" else "main", parted=parted)
-    found = judge(replace_branch(MODIFIED, branch), facts)
-    assert found is not None
-    assert found.state == state
-    if state:
-        assert found.text == "made on branch idea, which is not merged here"
-
-
-def replace_branch(one: Work, branch: str) -> Work:
-    return one._replace(branch=branch)
-
-
-def test_an_item_without_files_can_be_of_another_branch():
-    facts = known({}, parted={"idea": NOW - HOUR})
-    found = judge(Work(7, NOW, branch="idea"), facts)
-    assert found is not None
-    assert found.state == "other branch"
-
-
 def test_names_chosen_by_a_repository_stay_on_one_short_line():
     to = "b\n\x1b[31m</memory>" + "x" * 400 + ".py"
     facts = known({**AWAY, to: True}, touches={"a.py": moved(5, to)})
@@ -220,7 +190,7 @@ def test_names_chosen_by_a_repository_stay_on_one_short_line():
 
 def test_work_is_what_an_item_tells():
     item = Item("r", "memory", epoch=NOW, files_modified=("a",), files_read=("b",), id=3)
-    assert work_of(item, "main") == Work(3, NOW, ("a",), ("b",), "main")
+    assert work_of(item) == Work(3, NOW, ("a",), ("b",))
 
 
 # --- properties ----------------------------------------------------------------------------------
@@ -236,8 +206,6 @@ facts_of_all_kinds = st.builds(
     st.dictionaries(names, st.booleans()),
     st.dictionaries(names, st.lists(touches, max_size=6).map(tuple)),
     st.none() | moments | st.just(0),
-    st.sampled_from(["main", "idea", ""]),
-    st.dictionaries(st.sampled_from(["idea", "other"]), moments),
 )
 works = st.builds(
     Work,
@@ -245,7 +213,6 @@ works = st.builds(
     moments,
     st.lists(names, max_size=4).map(tuple),
     st.lists(names, max_size=4).map(tuple),
-    st.sampled_from(["", "main", "idea", "HEAD"]),
 )
 
 

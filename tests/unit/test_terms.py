@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.table import each
-from yester.text.terms import STOP, locate_words, query_terms, term_hash
+from yester.text.terms import STOP, query_terms, term_hash
 from yester.text.terms import text_terms as expanded
 
 pytestmark = pytest.mark.requirement("STO-02")
@@ -66,14 +66,6 @@ def test_stop_words_are_dropped_from_a_question_but_never_all_of_it():
 
 def test_a_question_asks_for_each_term_once():
     assert query_terms("cache caches caching") == ["cach"]
-
-
-def test_words_tell_where_they_stand():
-    text = "The rateLimiter broke"
-    assert [(text[s:e], t) for s, e, t in locate_words(text)][1] == (
-        "rateLimiter",
-        ("ratelimiter", "rate", "limit"),
-    )
 
 
 @given(st.text())

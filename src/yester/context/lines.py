@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from yester.clock import Calendar
 from yester.model import Hit, Item
 from yester.text.sentences import clean_text as clean_text
+from yester.text.sentences import clean_texts, shorten_text
 from yester.text.sentences import one_line as one_line
 
 ESTIMATE_NOTE = (
@@ -114,17 +115,18 @@ def card_line(
     the names that the prompt has, too."""
     word, _, evidence = card.subtitle.partition(": ")
     label = {"changed": " changed, not verified", "": ""}.get(word, f" {word}")
-    title = one_line(card.title or card.sections.get("request", ""), TITLE)
-    why = one_line(why or card.body, _WHY)
+    edited = list(dict.fromkeys(name.rsplit("/", 1)[-1] for name in card.files_modified))[:_FILES]
+    said = (card.title or card.sections.get("request", ""), why or card.body, evidence)
+    title, why, evidence, *rest = clean_texts((*said, *edited, *names[:_FILES]))
+    title, why = shorten_text(title, TITLE), shorten_text(why, _WHY)
     if why.replace("`", "").startswith(title.rstrip("…")[:40]):  # the title is its beginning
         title, why = max(title, why, key=len), ""
     reason = f" {quote_text(why)}" if why else ""
-    edited = dict.fromkeys(name.rsplit("/", 1)[-1] for name in card.files_modified)
-    files = [short_name(name) for name in list(edited)[:_FILES]]
-    proof = one_line(evidence, TITLE) if word not in ("changed", "answered") else ""
+    short = [quote_name(shorten_text(name, NAME)) for name in rest]
+    proof = shorten_text(evidence, TITLE) if word not in ("changed", "answered") else ""
     day = calendar.day_label(card.epoch) if dated else ""
-    facts = ", ".join(filter(None, (*files, proof, day)))
-    if shared := [short_name(name) for name in names[:_FILES]]:
+    facts = ", ".join(filter(None, (*short[: len(edited)], proof, day)))
+    if shared := short[len(edited) :]:
         facts += f"; names {', '.join(shared)}"
     told = f"{card.id}{label}{origin}: {quote_text(title)}{reason}"
     return f"{told} ({facts})" if facts else told

@@ -5,13 +5,13 @@ And before it reads a file: what is known about that file.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 from yester.agents.notes import loads_itself
 from yester.context.block import Context, Here, Left, Page
-from yester.context.cards import describe_hit, holds, read_cards
+from yester.context.cards import MOST_CARDS, describe_hit, holds, read_cards
 from yester.context.lines import (
     card_line,
     card_status,
@@ -28,20 +28,11 @@ from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.categories import order_hits
 from yester.memories.memory import GLOBAL
 from yester.memories.utterances import is_only_ruling
-from yester.model import DISTILLED, Filters, Hit, Item, Paging, Probe, replace
+from yester.model import Filters, Hit, Item, Paging, replace
 from yester.recall.beginning import changed_files
-from yester.recall.candidates import OneQuestion
-from yester.recall.floor import (
-    LEAST_ASKED_BACK,
-    LEAST_CHANCE,
-    describe_lack,
-    find_names,
-    helpful_chance,
-    passing_hits,
-)
-from yester.recall.rank import FEWEST, Weights
-from yester.recall.recall import BEFORE, Asked, recall_hits
-from yester.recall.recall import make_hit as hit_of
+from yester.recall.floor import LEAST_CHANCE, judge_hits
+from yester.recall.rank import Weights
+from yester.recall.recall import Answer, Asked, answer_question, make_hit, recall_hits
 from yester.store.contract import Store
 from yester.text.sentences import find_snippet
 from yester.text.terms import query_terms
@@ -77,175 +68,135 @@ def at_prompt(store: Store, prompt: str, here: Here, given: Given | None = None)
     """A turn is told once, by its card; one without a card by what the agent said last in it."""
     given = given or Given()
     prompt = strip_fenced(prompt)  # Gemini hands back what it was given at the start
-    if trivial(prompt):
-        return Context()
     page = Page(
         "memory", "what fits the prompt",
         "Found in earlier sessions for this prompt; one as a whole: yester show ID.", "",
         given.room, given.units,
     )  # fmt: skip
-    if not page.has_room:
+    if trivial(prompt) or not page.has_room:
         return Context()
     if len(prompt) > _LONGEST_PROMPT:
         half = _LONGEST_PROMPT // 2
         prompt = f"{prompt[:half]}\n{prompt[-half:]}"
-    own_name = _project_name(store, here)
-    hits = _find_hits(store, prompt, here, own_name)
-    names = find_names(f"{prompt}\n{here.before[-BEFORE:]}")
-    shared = {
-        hit.id: [names[name] for name in names.keys() & find_names(_words_of(hit))] for hit in hits
-    }
-    lacks = _below_floor(store, prompt, hits, own_name, shared if names else {})
-    page.left += [Left(hit.id, hit.score, lacks[hit.id]) for hit in hits if hit.id in lacks]
-    fitting = [hit for hit in hits if hit.id not in lacks]
-    if names:
-        fitting.sort(key=lambda hit: -helpful_chance(hit.score, len(shared[hit.id])))
-    cards = _read_cards(store, fitting)
+    answer = _ask_store(store, prompt, here)
+    # Who asks for what was before does not mind how long ago it was.
+    now = 0 if asks_back(prompt) else here.now
+    judged = judge_hits(answer.hits, prompt, answer.project, now)
+    by_id = {one.hit.id: one for one in judged}
+    for one in judged:
+        if one.chance < LEAST_CHANCE:
+            why = f"below the floor: a chance of {one.chance:.2f}, less than {LEAST_CHANCE}"
+            page.left.append(Left(one.hit.id, one.hit.score, why))
+    fitting = [one for one in judged if one.chance >= LEAST_CHANCE]
+    # Of equals those of this project come first.
+    ordered = order_hits(
+        [replace(one.hit, score=one.rank) for one in fitting],
+        {one.hit.id for one in fitting if one.hit.project == answer.project},
+    )
+    cards = _Cards(store, ordered)
     asked = query_terms(prompt)
-    for hit in fitting:
-        own = hit.project == own_name
-        card = cards.get(hit.id)
-        told = hit if card is not None or hit.kind not in _TALK else _find_words(store, hit)
-        loaded = hit.project in (own_name, GLOBAL.name) and loads_itself(here.client, hit.ref)
-        if why := _reason_to_leave(store, hit, told, loaded, given, page):
+    for hit, _, names, _ in (by_id[one.id] for one in ordered):
+        own = hit.project == answer.project
+        loaded = hit.project in (answer.project, GLOBAL.name) and loads_itself(here.client, hit.ref)
+        why, told = _choose_words(store, hit, loaded, given, page, cards)
+        if told is None:
             page.left.append(Left(hit.id, hit.score, why))
             continue
-        assert told is not None  # else there was a reason
         origin = "" if own else f" [from: {short_name(hit.project)}]"
-        if card is None:
+        if isinstance(told, Hit):
             words = find_snippet(clean_text(told.text), asked, _SNIPPET)
             line = hit_line(told, here.calendar, join_title(told.title, words), origin)
         else:
-            answers = hit.excerpt and hit.speaker in ("assistant", "") and holds(card)
+            answers = hit.excerpt and hit.speaker in ("assistant", "") and holds(told)
             words = find_snippet(clean_text(hit.excerpt), asked, _SNIPPET) if answers else ""
             # Of an answer the words that fit the prompt, of work its cause.
-            why = words if card_status(card) == "answered" else card.body or words
-            line = card_line(card, here.calendar, why, origin, names=sorted(shared[hit.id]))
-            line += stale_text(hit)
+            why = words if card_status(told) == "answered" else told.body or words
+            line = card_line(told, here.calendar, why, origin, names=names) + stale_text(hit)
         page.add_line(line, told.id, "same project" if own else "other project", hit.score)
     return page.finish_page()
 
 
-def _words_of(hit: Hit) -> str:
-    return "\n".join((hit.title, hit.text, hit.excerpt, *hit.files))
-
-
-def _below_floor(
-    store: Store, prompt: str, hits: Sequence[Hit], own_name: str, shared: Mapping[int, list[str]]
-) -> dict[int, str]:
-    """What is not worth telling, and why. Turns are judged by the names they share with what was
-    said, where it names anything; all else by how it stands against the rest."""
-    least = LEAST_ASKED_BACK if asks_back(prompt) else LEAST_CHANCE
-    lacks, others = {}, []
-    for hit in hits:
-        if hit.id in shared and hit.prompt_number and hit.kind != "memory":
-            chance = helpful_chance(hit.score, len(shared[hit.id]))
-            if chance < least:
-                lacks[hit.id] = f"below the floor: a chance of {chance:.2f}, less than {least:.2f}"
-        elif not says_little(hit):
-            # Without what its turn has added: that says nothing of how it stands.
-            added = sum(hit.factors.get(name, 0.0) for name in ("said", "worked"))
-            others.append((replace(hit, score=hit.score - added), hit.project == own_name))
-    if others:
-        items = max(store.probe(Probe()).statistics.items, FEWEST)
-        passing = {hit.id for hit, _ in passing_hits(others, len(query_terms(prompt)), items)}
-        reasons = describe_lack(others)
-        lacks |= {hit.id: reasons[own] for hit, own in others if hit.id not in passing}
-    return lacks
-
-
-def _reason_to_leave(
-    store: Store, hit: Hit, told: Hit | None, loaded: bool, given: Given, page: Page
-) -> str:
-    """Why a hit that fits is not told; "" where it is."""
-    if loaded:
-        return "in the agent's own notes"
-    if told is None:
-        return "says little: no card"
-    if little := says_little(told):
-        return f"says little: {little}"
-    if hit.kind == "summary" and hit.type != "turn":
-        return "says little: a summary"
-    if any(id_ in given.known for id_ in (hit.id, told.id, *hit.parts)):
-        return "given before"
-    if told.id in {one.item for one in page.shown}:
-        return f"of the same turn as #{told.id}"
-    if _is_ruling(store, told):
-        return "told by a rule"
-    return f"more than {given.most}" if len(page.shown) >= given.most else ""
-
-
-def _read_cards(store: Store, hits: Sequence[Hit]) -> dict[int, Item]:
-    """id → the card, as later sessions have left it."""
-    turns = [hit for hit in hits if hit.kind == "summary" and hit.type == "turn"]
-    if not turns:
-        return {}
-    since = int(min(hit.epoch for hit in turns) * 1000)
-    projects = tuple(dict.fromkeys(hit.project for hit in turns))
-    known = {card.id: card for card in read_cards(store, Filters(projects=projects, since=since))}
-    older = [hit.id for hit in turns if hit.id not in known]
-    return known | {card.id: card for card in (store.get(older) if older else ())}
-
-
-def _project_name(store: Store, here: Here) -> str:
-    """As hits have it; two projects may call themselves the same, so a new one has none yet."""
-    return next((one.name for one in store.projects() if one.key == here.project.key), "")
-
-
-def _is_ruling(store: Store, told: Hit) -> bool:
-    """Does it answer a prompt that only says rules? While these hold, they are told themselves."""
-    if not told.session or told.kind not in (*_TALK, "summary"):
-        return False
-    before = Filters(session=told.session, agent=told.agent, kinds=("prompt",),
-                     until=int(told.epoch * 1000))  # fmt: skip
-    return any(is_only_ruling(prompt.body) for prompt in store.select(before, Paging(1)))
-
-
-def _find_hits(store: Store, prompt: str, here: Here, own_name: str) -> list[Hit]:
-    """Turns, memories and notes, the best first; of equals those of this project come first."""
+def _ask_store(store: Store, prompt: str, here: Here) -> Answer:
+    """Turns, memories and notes, the best first."""
     files = changed_files(here.signals) if here.signals is not None else ()
     filters = Filters(
         projects=() if here.everywhere else (here.project.key,), without_projects=here.private
     )
     asked = Asked(
         prompt, filters, _ASKED, explain=True, now=here.now, project=here.project.key,
-        files=files, own=_OWN,
+        files=files, own=_OWN, raw=True,
     )  # fmt: skip
     asked = asked.in_conversation(here.before, here.session, here.worked)
     weights = replace(here.weights or Weights(), words=_WORDS, nearest=_NEAREST)
-    embedder = OneQuestion(here.embedder, asked.query) if here.embedder is not None else None
-    hits = recall_hits(store, asked, weights, embedder, here.fates)
-    return order_hits(hits, {hit.id for hit in hits if hit.project == own_name})
+    return answer_question(store, asked, weights, here.embedder, here.fates)
 
 
-def _find_words(store: Store, hit: Hit) -> Hit | None:
-    """What is told of talk without a card: how a prompt was answered, else the words themselves;
-    nothing where the turn was judged, and there was nothing to tell."""
-    if _was_distilled(store, hit):
-        return None
-    return _find_answer(store, hit) if hit.kind == "prompt" else hit
+class _Cards:
+    """The cards of some hits, as later sessions have left them, and which sessions have any."""
+
+    def __init__(self, store: Store, hits: Sequence[Hit]) -> None:
+        told = [hit for hit in hits if hit.kind in (*_TALK, "summary")]
+        since = int(min((hit.epoch for hit in told), default=0) * 1000)
+        projects = tuple(dict.fromkeys(hit.project for hit in told))
+        newest = read_cards(store, Filters(projects=projects, since=since)) if told else []
+        turns = {hit.id for hit in told if hit.kind == "summary" and hit.type == "turn"}
+        older = turns.difference(card.id for card in newest)
+        self.by_id = {card.id: card for card in (*newest, *(store.get([*older]) if older else ()))}
+        self._sessions = {card.session for card in newest}
+        # What is older than all that were looked at has been judged long ago.
+        self._oldest = newest[-1].epoch if len(newest) >= MOST_CARDS else 0
+
+    def judged_session(self, hit: Hit) -> bool:
+        """Was its turn judged? Then there was nothing to tell of it, since it has no card."""
+        return hit.session in self._sessions or hit.epoch * 1000 < self._oldest
+
+
+def _choose_words(
+    store: Store, hit: Hit, loaded: bool, given: Given, page: Page, cards: _Cards
+) -> tuple[str, Hit | Item | None]:
+    """What is told of a hit that fits: its card, itself, the answer to a prompt; else why not."""
+    card = cards.by_id.get(hit.id)
+    told: Hit | None = hit
+    if len(page.shown) >= given.most:
+        return f"more than {given.most}", None
+    if loaded:
+        return "in the agent's own notes", None
+    if hit.kind == "summary" and hit.type != "turn":
+        return "says little: a summary", None
+    if card is None and hit.kind in _TALK:
+        told = None
+        if not cards.judged_session(hit):
+            told = _find_answer(store, hit) if hit.kind == "prompt" else hit
+    if told is None:
+        return "says little: no card", None
+    if little := says_little(told):
+        return f"says little: {little}", None
+    if any(id_ in given.known for id_ in (hit.id, told.id, *hit.parts)):
+        return "given before", None
+    if told.id in {one.item for one in page.shown}:
+        return f"of the same turn as #{told.id}", None
+    request = _request_of(store, told, card)
+    return ("told by a rule", None) if is_only_ruling(request) else ("", card or told)
+
+
+def _request_of(store: Store, told: Hit, card: Item | None) -> str:
+    """The prompt of its turn. What answers one that only says rules is told by these rules."""
+    if card is not None or told.kind not in _TALK or not told.session:
+        return card.sections.get("request", "") if card is not None else ""
+    before = Filters(session=told.session, agent=told.agent, kinds=("prompt",),
+                     until=int(told.epoch * 1000))  # fmt: skip
+    return next((prompt.body for prompt in store.select(before, Paging(1))), "")
 
 
 def _find_answer(store: Store, question: Hit) -> Hit | None:
     """The last thing the agent said to it, of what says something."""
-    if not question.session:
-        return None
     about = Filters(session=question.session, kinds=_TALK, since=int(question.epoch * 1000))
-    later = store.select(about, Paging(_TURN, oldest_first=True))
+    later = store.select(about, Paging(_TURN, oldest_first=True)) if question.session else []
     turn = takewhile(lambda item: item.kind != "prompt" or item.id == question.id, later)
-    names = {project.key: project.name for project in store.projects()}
-    for item in reversed([item for item in turn if item.role == "assistant"]):
-        answer = hit_of(item, names, question.score)
-        if not says_little(answer):
-            return answer
-    return None
-
-
-def _was_distilled(store: Store, hit: Hit) -> bool:
-    """Is a later turn of its session told? Then there was nothing to tell of this one."""
-    since = Filters(session=hit.session, agent=hit.agent, kinds=("summary",), source=DISTILLED,
-                    since=int(hit.epoch * 1000))  # fmt: skip
-    return bool(hit.session and hit.prompt_number and store.select(since, Paging(1)))
+    names = {later[0].project: question.project} if later else {}
+    said = (item for item in turn if item.role == "assistant")
+    answers = [make_hit(item, names, question.score, raw=True) for item in said]
+    return next((one for one in reversed(answers) if not says_little(one)), None)
 
 
 def at_read(store: Store, file: str, here: Here, given: Given | None = None) -> Context:
@@ -256,7 +207,7 @@ def at_read(store: Store, file: str, here: Here, given: Given | None = None) -> 
     if not page.has_room or not file:
         return Context()
     about = Filters(projects=(here.project.key,), kinds=_ABOUT_FILES, files=(file,))
-    asked = Asked("", about, _ASKED, now=here.now, project=here.project.key)
+    asked = Asked("", about, _ASKED, now=here.now, project=here.project.key, raw=True)
     for hit in recall_hits(store, asked, here.weights, None, here.fates):
         own = here.session and hit.session == here.session
         if own or hit.id in given.known or loads_itself(here.client, hit.ref):

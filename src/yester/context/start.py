@@ -51,7 +51,6 @@ from yester.git import Signals
 from yester.model import CURATED, Filters, Hit, Item, Paging, Queue, Session, replace
 from yester.recall.beginning import relevant_hits
 from yester.store.contract import Store
-from yester.store.figures import count_kinds
 from yester.text.document import estimate_tokens
 
 _SESSIONS = 40  # last sessions among which one is looked for that has no summary yet
@@ -133,7 +132,8 @@ def at_start(
         rules_told = [rule for rule in here.rules if rule.updated > left_off]
         here = replace(here, signals=None)
     rules = _rules(rules_told, here.calendar, min(_RULES, budget))
-    kinds = count_kinds(store, here.project.key)
+    counts = store.totals("indexed", ("project", "kind"))
+    kinds = {kind: number for key, kind, number in counts if key == here.project.key}
     if not kinds:
         return rules
     page = Page(

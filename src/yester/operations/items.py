@@ -32,7 +32,7 @@ from yester.recall.rank import TOLD
 from yester.redact import redact, redact_value
 from yester.store.contract import Store
 from yester.text.document import item_text, reading_cost
-from yester.text.sentences import glimpse_finder, shorten_text
+from yester.text.sentences import find_snippet, shorten_text
 
 _TITLE, _SUBTITLE, _NAME = 100, 80, 40  # characters of an index row
 _ROOM, _SNIPPET = 180, 40  # characters of all its texts; fewer are not worth a snippet
@@ -165,7 +165,7 @@ class Rows:
     def __init__(self, store: Store, asked: Collection[str] = (), full: bool = False) -> None:
         self._store = store
         self._names = {project.key: redact(project.name) for project in store.projects()}
-        self._glimpse = glimpse_finder(asked)
+        self._asked = asked
         self._full = full
         self._session = cache(store.session)
 
@@ -198,7 +198,7 @@ class Rows:
         row = Row(
             id=item.id, kind=item.kind, type=redact(item.type),
             icon=item_icon(item.kind, item.type),
-            title=title or shorten_text(self._glimpse(text, _TITLE), _TITLE),
+            title=title or shorten_text(find_snippet(text, self._asked, _TITLE), _TITLE),
             subtitle=shorten_text(redact(item.subtitle), _SUBTITLE),
             date=format_day(item.epoch), created_at_epoch=item.epoch,
             project=shorten_text(self._project_name(item.project), _NAME),
@@ -211,7 +211,7 @@ class Rows:
         elif title and not item.subtitle and not _repeats_title(title, text):
             room = _ROOM - len(title) - sum(len(one) + 3 for one in item.concepts[:_CONCEPTS])
             if room >= _SNIPPET:
-                row.snippet = shorten_text(self._glimpse(text, room - 8), room)
+                row.snippet = shorten_text(find_snippet(text, self._asked, room - 8), room)
         return row
 
     def _add_everything(self, row: Row, item: model.Item, text: str) -> None:
@@ -253,7 +253,7 @@ class Rows:
             id=told.id if told else best.id if best else self._first_item(session),
             kind="session", type="", icon=item_icon("summary"),
             title=shorten_text(title, _TITLE) or "(untitled)",
-            subtitle=shorten_text(self._glimpse(text, _SUBTITLE), _SUBTITLE + 8),
+            subtitle=shorten_text(find_snippet(text, self._asked, _SUBTITLE), _SUBTITLE + 8),
             date=format_day(session.started), created_at_epoch=session.started,
             project=shorten_text(self._project_name(session.project), _NAME),
             tokens=reading_cost(told) if told else 0,

@@ -10,13 +10,12 @@ import re
 from pathlib import PurePath
 
 from yester.git import Signals
-from yester.model import Filters, Hit, Probe
+from yester.model import Filters, Hit
 from yester.recall.candidates import QueryEmbedder
-from yester.recall.floor import passing_hits
-from yester.recall.rank import FEWEST, Weights
-from yester.recall.recall import Asked, Fates, recall_hits
+from yester.recall.floor import LEAST_CHANCE, judge_hits
+from yester.recall.rank import Weights
+from yester.recall.recall import Asked, Fates, answer_question
 from yester.store.contract import Store
-from yester.text.terms import query_terms
 
 MOST_FILES = 20  # of a larger change no single file says what it is about
 _RECENT = 10  # files of the last commits, where nothing is changed
@@ -60,9 +59,7 @@ def relevant_hits(
     if not asked and not files:
         return []
     here = Filters(projects=(project,), kinds=_KINDS)
-    items = max(store.probe(Probe(here)).statistics.items, FEWEST)
-    terms = len(query_terms(asked))
-    found = recall_hits(
+    found = answer_question(
         store,
         Asked(
             asked, here, _SPARE * k, explain=True, now=now, project=project, files=files, near=True
@@ -72,10 +69,12 @@ def relevant_hits(
         fates,
     )
     # About one of the files, or as near as an answer to a prompt would have to be.
-    fitting = {hit.id for hit, _ in passing_hits([(hit, True) for hit in found], terms, items)}
+    judged = judge_hits(found.hits, asked, found.project, now)
+    fitting = {one.hit.id for one in judged if one.chance >= LEAST_CHANCE}
     # The names of files and manifests alone lead anywhere; a branch says what is being done.
-    named = signals.branch.lower() not in _BRANCHES_OF_ALL
-    return [hit for hit in found if hit.factors.get("files") or (named and hit.id in fitting)][:k]
+    if signals.branch.lower() in _BRANCHES_OF_ALL:
+        fitting = set()
+    return [hit for hit in found.hits if hit.factors.get("files") or hit.id in fitting][:k]
 
 
 def _question_files(signals: Signals) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,7 +20,7 @@ from yester import model
 from yester.errors import ModelError
 from yester.model import Expression, Filters, Item, Nearness, Probe, TurnKey, replace
 from yester.recall import rank
-from yester.recall.rank import Question, Ranked, Scale, Signals, Wanted, Weights
+from yester.recall.rank import Question, Ranked, Scale, Signals, Wanted, Weights, sort_ranked
 from yester.store.contract import Store
 from yester.text.query import Query, other_names
 from yester.text.terms import text_terms
@@ -36,7 +35,6 @@ _READ_AHEAD = 10  # whose text is fetched then: most of them are answers
 JUDGED = 30  # of the best whose use, and what became of whose files, is looked at
 _MOST_TERMS = 80
 _FAR = 0.15  # nearness below which a vector alone is no reason to be an answer
-_TENTH, _TWENTIETH = 9, 19  # places, the first being 0
 _CONVERSATION = ("message", "prompt")
 _MOST_PATHS = 20
 _PATH = re.compile(r"[\w.+-]+(?:/[\w.+-]+)+|\b[\w-]+\.[a-z]{1,4}\b")
@@ -54,24 +52,6 @@ class QueryEmbedder(Protocol):
     def embed_query(self, text: str) -> Any: ...
 
 
-class OneQuestion:
-    """An embedder for several searches with one question, which is embedded once, in a thread of
-    its own: the first search by words goes on meanwhile, and someone is waiting for both."""
-
-    def __init__(self, embedder: QueryEmbedder, text: str) -> None:
-        from concurrent.futures import ThreadPoolExecutor  # a search from a shell needs none
-
-        self.sha, self.band = embedder.sha, embedder.band
-        self._embedder, self._text = embedder, text
-        thread = ThreadPoolExecutor(1, "embed")
-        self._vector = thread.submit(embedder.embed_query, text)
-        thread.shutdown(wait=False)
-
-    def embed_query(self, text: str) -> Any:
-        same = text == self._text
-        return self._vector.result() if same else self._embedder.embed_query(text)
-
-
 class Reading:
     """The texts of what was found and what is known of their use, each asked for once."""
 
@@ -81,11 +61,10 @@ class Reading:
         self._looked_up: set[int] = set()
         self.items: dict[int, Item] = {}
         self.used: dict[int, model.UseCounts] = {}
-        self.branches: dict[tuple[str, str], str] = {}
 
-    def read_items(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> list[Item]:
-        """The items in this order, those that are gone left out; and what is known of the use of
-        others, which goes with the next question to the store."""
+    def read_all(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> dict[int, Item]:
+        """All items known by now, these among them, but for those that are gone; and what is known
+        of the use of others, which goes with the same question to the store."""
         missing = [id_ for id_ in ids if id_ not in self._read]
         used = [id_ for id_ in use_of if id_ not in self._looked_up]
         if missing or used:
@@ -94,13 +73,16 @@ class Reading:
             self._looked_up.update(missing, used)
             self.items.update((item.id, item) for item in found.items)
             self.used.update(found.used)
-            self.branches.update(found.branches)
-        return [self.items[id_] for id_ in ids if id_ in self.items]
+        return self.items
+
+    def read_items(self, ids: Sequence[int]) -> list[Item]:
+        items = self.read_all(ids)
+        return [items[id_] for id_ in ids if id_ in items]
 
     def read_best(self, found: Sequence[Ranked]) -> None:
         """What is looked at next, and most of what will be shown, in one go."""
-        ids = [one.candidate.id for one in found[:JUDGED]]
-        self.read_items(ids[:_READ_AHEAD], ids)
+        ids = [one.id for one in found[:JUDGED]]
+        self.read_all(ids[:_READ_AHEAD], ids)
 
 
 class Search:
@@ -148,12 +130,7 @@ class Search:
         self._look_around(question)
         ranked = self._score_candidates()
         self.far = len(self._candidates) - len(ranked)
-        ranked = self._drop_unfulfilling(sort_ranked(ranked))
-        # How far each is above the tenth: what stands out is more likely to be meant.
-        tenth = ranked[min(_TENTH, len(ranked) - 1)].score if ranked else 0.0
-        for each in ranked:
-            each.factors["lead"] = each.score - tenth
-        self.found = self._lift_phrases(ranked)
+        self.found = self._lift_phrases(self._drop_unfulfilling(sort_ranked(ranked)))
 
     @property
     def arms(self) -> dict[str, frozenset[int]]:
@@ -177,6 +154,14 @@ class Search:
         others = (term for group in groups for term in group)
         return "stem" if not terms or any(held[term] for term in (*terms, *others)) else "prefix"
 
+    def describe_reach(self, chosen: Sequence[Ranked]) -> str:
+        """How far it had to go for these answers (`Answer.reach`)."""
+        if not chosen or not self._query.terms:
+            return ""
+        if not any(one.factors.get("matched") for one in chosen):
+            return "meaning"
+        return "prefix" if self.rung == "prefix" else ""
+
     # --- what is asked -----------------------------------------------------------------------
 
     def _make_probe(self, filters: Filters) -> Probe:
@@ -195,7 +180,7 @@ class Search:
         paths = tuple(dict.fromkeys(_PATH.findall(text)))[:_MOST_PATHS] if weights.named else ()
         vector = None
         if embedder is not None and weights.vector and query.must is None:
-            vector = _embed_later(embedder, text)
+            vector = _embed_beside(embedder, text)
         return Probe(
             filters, shares,
             begin=dict.fromkeys(query.terms, weights.prefix) | dict.fromkeys(query.prefixes, 1.0),
@@ -290,8 +275,6 @@ class Search:
             key: (rank.by_type(weights.half_life, *key), rank.by_type(weights.importances, *key))
             for key in {(one.kind, one.type) for one in self._candidates}
         }
-        cosines = sorted((part.cosine for part in near.values()), reverse=True)
-        twentieth = cosines[min(_TWENTIETH, len(cosines) - 1)] if cosines else 0.0
         ranked: list[Ranked] = []
         for one in self._candidates:
             part, matched = near.get(one.id), self.words[one.id]
@@ -313,9 +296,9 @@ class Search:
                 rank.matched_share(self._having.get(one.id, 0), result.concepts),
                 1.0 if result.project and one.project == result.project else 0.0,
             )
-            facts = {"matched": matched.matched, "fit": matched.fit}
+            facts = {"matched": matched.matched}
             if part is not None:
-                facts |= {"cosine": part.cosine, "ahead": part.cosine - twentieth}
+                facts["cosine"] = part.cosine
             ranked.append(scale.score_candidate(one, signals, facts))
         return ranked
 
@@ -349,7 +332,7 @@ class Search:
                 best = best._replace(
                     score=best.score + sum(more.values()),
                     factors=best.factors | facts | more,
-                    parts=tuple(one.candidate.id for one in others),
+                    parts=tuple(one.id for one in others),
                 )
             answers.append(best)
         return sort_ranked(answers)
@@ -361,9 +344,8 @@ class Search:
         must = self._query.must
         if must is None:
             return found
-        self.reading.read_items([one.candidate.id for one in found])
-        items = self.reading.items
-        return [one for one in found if fulfils_demand(items[one.candidate.id], must)]
+        items = self.reading.read_all([one.id for one in found])
+        return [one for one in found if fulfils_demand(items[one.id], must)]
 
     def _lift_phrases(self, found: list[Ranked]) -> list[Ranked]:
         """Words asked side by side that stand side by side in a text lift it."""
@@ -371,11 +353,11 @@ class Search:
         if not part or len(terms) < 2 or len(found) < 2:
             return found
         self.reading.read_best(found)
-        raised = []
-        for one in found[:_READ]:
-            share = adjacent_share(self.reading.items[one.candidate.id], terms, self.telling)
-            raised.append(rank.adjust_score(one, "phrase", part * share))
-        return sort_ranked(raised) + found[_READ:]
+        shares = {
+            one.id: part * adjacent_share(self.reading.items[one.id], terms, self.telling)
+            for one in found[:_READ]
+        }
+        return rank.adjust_scores(found, "phrase", shares, _READ)
 
 
 def _most_telling(store: Store, query: Query, filters: Filters) -> Query:
@@ -389,15 +371,21 @@ def _most_telling(store: Store, query: Query, filters: Filters) -> Query:
     return replace(query, terms=tuple(term for term in query.terms if term in kept))
 
 
-def _embed_later(embedder: QueryEmbedder, text: str) -> Callable[[], Any]:
-    @cache
-    def embed_once() -> Any:
+def _embed_beside(embedder: QueryEmbedder, text: str) -> Callable[[], Any]:
+    """The question's vector, made in a thread of its own: the search by words goes on meanwhile."""
+    from concurrent.futures import ThreadPoolExecutor  # a search by words needs none
+
+    thread = ThreadPoolExecutor(1, "embed")
+    vector = thread.submit(embedder.embed_query, text)
+    thread.shutdown(wait=False)
+
+    def wait_for_vector() -> Any:
         # A server that is down must not cost the answer: then the words alone decide.
         with suppress(ModelError):
-            return embedder.embed_query(text)
+            return vector.result()
         return None
 
-    return embed_once
+    return wait_for_vector
 
 
 def _concept_names(text: str) -> list[str]:
@@ -406,10 +394,6 @@ def _concept_names(text: str) -> list[str]:
     pairs = [f"{a}-{b}" for a, b in pairwise(words)]
     triples = [f"{a}-{b}-{c}" for (a, b), (_, c) in pairwise(pairwise(words))]
     return [*words, *pairs, *triples] if len(words) <= _MOST_TERMS else []
-
-
-def sort_ranked(found: Iterable[Ranked]) -> list[Ranked]:
-    return sorted(found, key=lambda r: (-r.score, -r.candidate.epoch, -r.candidate.id))
 
 
 # --- what only the text itself can tell: which words stand side by side ---------------------------

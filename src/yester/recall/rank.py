@@ -103,9 +103,9 @@ FIELD_WEIGHTS: Mapping[str, tuple[float, ...]] = {
 
 
 # Among a handful of items a word that one of them has would tell nothing, and one that none has
-# everything. To judge how well a question is matched at all (not to rank: that measured worse), a
-# small collection is taken to be a part of one of this size.
-FEWEST = 200
+# everything. To say how much of a question is matched (not to rank: that measured worse), a small
+# collection is taken to be a part of one of this size.
+_FEWEST = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +185,17 @@ class Wanted:
 
 class Ranked(NamedTuple):
     """A candidate with its score; where it stands for its turn, also the other items of that turn
-    that were found, the best first."""
+    that were found, the best first; and near-duplicates that it stands for."""
 
     candidate: Candidate
     score: float
     factors: dict[str, float]
     parts: tuple[int, ...] = ()
+    alike: tuple[int, ...] = ()
+
+    @property
+    def id(self) -> int:
+        return self.candidate.id
 
 
 class Words(NamedTuple):
@@ -229,7 +234,7 @@ class Question:
             telling = inverse_frequency(held, statistics.items)
             self.telling[one.term] = telling
             self._telling.append(telling)
-            self._fair.append(inverse_frequency(held, max(statistics.items, FEWEST)))
+            self._fair.append(inverse_frequency(held, max(statistics.items, _FEWEST)))
             self._shares.setdefault(term_hash(one.term), []).append((number, 1.0))
             for group, share in one.others:
                 hashes = tuple(map(term_hash, group))
@@ -239,10 +244,10 @@ class Question:
                     self._groups.append((number, hashes, share))
         grouped = (term for _, group, _ in self._groups for term in group)
         self._wanted = [(term, hash_bytes(term)) for term in {*self._shares, *grouped}]
-        most = sorted(self._telling, reverse=True)[: weights.telling_terms or None]
-        self.possible = sum(self._fair) * (weights.k1 + 1)
-        self._full = sum(most) * (weights.k1 + 1)
-        self._most_telling = sum(sorted(self._telling, reverse=True)[:8]) * (weights.k1 + 1)
+        rarest = sorted(self._telling, reverse=True)
+        self._whole = sum(rarest) * (weights.k1 + 1)
+        self._full = sum(rarest[: weights.telling_terms or None]) * (weights.k1 + 1)
+        self._most_telling = sum(rarest[:8]) * (weights.k1 + 1)
         self._scales: dict[tuple[str, int], tuple[float, float, float]] = {}
 
     def match_words(self, candidate: Candidate) -> Words:
@@ -263,18 +268,16 @@ class Question:
                     if together:
                         more = together * scale * share
                         frequencies[number] = frequencies.get(number, 0.0) + more
-        if not frequencies or not self.possible:
+        if not frequencies:
             return NO_WORDS
-        k1, total, fit, matched = self._weights.k1, 0.0, 0.0, 0.0
+        k1, total = self._weights.k1, 0.0
         for number, frequency in frequencies.items():
-            held = (k1 + 1) * frequency / (k1 + frequency)
-            total += self._telling[number] * held
-            fit += self._fair[number] * held
-            matched += self._fair[number]
+            total += self._telling[number] * (k1 + 1) * frequency / (k1 + frequency)
+        matched = sum(self._fair[number] for number in frequencies) / sum(self._fair)
         keyword = min(1.0, total / self._full)
         if candidate.role == "thinking":
             keyword *= self._weights.thinking
-        return Words(keyword, matched * (k1 + 1) / self.possible, fit / self.possible)
+        return Words(keyword, matched, total / self._whole)
 
     def match_said(self, vectors: Iterable[bytes]) -> float:
         """BM25 over its possible maximum of what was said in a turn, as one text."""
@@ -321,7 +324,7 @@ class Signals(NamedTuple):
     project: float = 0.0
 
 
-TOLD = ("matched", "fit", "cosine", "ahead", "lead")  # in a hit's factors, but no part of its score
+TOLD = ("matched", "cosine")  # in a hit's factors, but no part of its score
 
 
 class Scale:
@@ -358,3 +361,15 @@ def adjust_score(ranked: Ranked, why: str, by: float) -> Ranked:
         return ranked
     score = ranked.score + by * (1.0 - ranked.score if by > 0 else ranked.score)
     return ranked._replace(score=score, factors={**ranked.factors, why: score - ranked.score})
+
+
+def sort_ranked(found: Iterable[Ranked]) -> list[Ranked]:
+    return sorted(found, key=lambda r: (-r.score, -r.candidate.epoch, -r.candidate.id))
+
+
+def adjust_scores(
+    found: list[Ranked], why: str, by: Mapping[int, float], most: int | None = None
+) -> list[Ranked]:
+    """The first `most` (all) with their scores raised or lowered by item, in their new order."""
+    best = (adjust_score(one, why, by.get(one.id, 0.0)) for one in found[:most])
+    return sort_ranked(best) + (found[most:] if most is not None else [])

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from yester.clock import parse_bound
 from yester.errors import UsageError
 from yester.model import ANYTHING, Candidate, Filters, Hit, Item, Paging, replace
-from yester.recall.candidates import JUDGED, QueryEmbedder, Reading, Search, sort_ranked
+from yester.recall.candidates import JUDGED, QueryEmbedder, Search
 from yester.recall.feedback import usefulness
-from yester.recall.rank import Ranked, Weights, adjust_score
+from yester.recall.rank import Ranked, Weights, adjust_scores
 from yester.recall.staleness import FRESH, Staleness, Work, work_of
 from yester.redact import redact
 from yester.store.contract import Store
@@ -51,6 +51,7 @@ class Asked:
     worked: tuple[str, ...] = ()  # files of the session so far, the ends of paths; no filter
     own: int = 0  # of the project where it is asked at least so many, where they fit at all
     near: bool = False  # where nothing has any word of the question: what is nearest in meaning
+    raw: bool = False  # who asks chooses among the hits, and redacts what is shown of them
 
     def in_conversation(self, before: str, session: str, files: Sequence[str]) -> Asked:
         """The query as a prompt: asked with the end of what the agent said before it and with the
@@ -87,6 +88,7 @@ class Answer:
 
     hits: list[Hit]
     reach: str = ""
+    project: str = ""  # where it was asked, as hits have it
     arms: Mapping[str, int] = field(default_factory=dict)  # how many candidates each found
     weights: Mapping[str, float] = field(default_factory=dict)  # of each factor, shared out
     cut: tuple[Cut, ...] = ()  # the best of what was left out
@@ -138,68 +140,55 @@ def answer_question(
     found = search.fold_turns(found)
     if asked.order != "relevance":
         found = keep_relevant(found)
-    most = asked.offset + asked.k
     chosen = _choose_page(found, asked, search.result.project)
-    cut, more = _explain_cut(found, chosen, most)
-    chosen = chosen[asked.offset :]
     # A turn is shown by its card, unless what is asked for is something else.
     narrowed = replace(
         filters, projects=(), session="", session_id=0, without_session="", without_projects=()
     )
     cards = search.cards if narrowed == ANYTHING else {}
-    shown = {
-        one.best.candidate.id: cards.get(one.best.candidate.turn or (0, 0), 0) for one in chosen
-    }
-    search.reading.read_items([*shown, *filter(None, shown.values())])
-    hits, arms, rung = [], search.arms, search.rung
-    for best, alike in chosen:
-        if item := search.reading.items.get(best.candidate.id):
-            card = search.reading.items.get(shown[item.id], item)
-            hit = make_hit(card, search.result.projects, best.score)
-            stale = told.get(item.id, FRESH).text
-            hit = replace(hit, rung=rung, duplicates=len(alike), stale=stale)
+    page = chosen[asked.offset :]
+    shown = {one.id: cards.get(one.candidate.turn or (0, 0), 0) for one in page}
+    items = search.reading.read_all([*shown, *filter(None, shown.values())])
+    hits = []
+    for best in page:
+        if item := items.get(best.id):
+            card = items.get(shown[item.id], item)
+            hit = replace(
+                make_hit(card, search.result.projects, best.score, asked.raw),
+                rung=search.rung, duplicates=len(best.alike), stale=told.get(item.id, FRESH).text,
+                parts=tuple(part for part in (item.id, *best.parts) if part != card.id),
+            )  # fmt: skip
             if card is not item:
-                hit = replace(hit, excerpt=redact(item_text(item)), speaker=item.role)
-            parts = (item.id, *best.parts) if card is not item else best.parts
-            hit = replace(hit, parts=tuple(part for part in parts if part != card.id))
+                excerpt = item_text(item) if asked.raw else redact(item_text(item))
+                hit = replace(hit, excerpt=excerpt, speaker=item.role)
             if asked.explain:
-                by = tuple(name for name, ids in arms.items() if item.id in ids) or ("neighbours",)
-                hit = replace(hit, factors=best.factors, arms=by)
+                by = tuple(name for name, ids in search.arms.items() if item.id in ids)
+                hit = replace(hit, factors=best.factors, arms=by or ("neighbours",))
             hits.append(hit)
-    reach = _search_reach(parse_query(asked.query), rung, chosen)
+    reach = "" if query.must is not None else search.describe_reach(page)
+    here = search.result.projects.get(asked.project, asked.project)
     if not asked.explain:
-        return Answer(hits, reach)
-    numbers = {name: len(ids) for name, ids in arms.items() if ids}
-    return Answer(hits, reach, numbers, search.shares, cut, more + search.far)
+        return Answer(hits, reach, here)
+    numbers = {name: len(ids) for name, ids in search.arms.items() if ids}
+    cut, more = _explain_cut(found, chosen, asked.offset + asked.k)
+    return Answer(hits, reach, here, numbers, search.shares, cut, more + search.far)
 
 
-def _choose_page(found: list[Ranked], asked: Asked, project: int) -> list[Chosen]:
+def _choose_page(found: list[Ranked], asked: Asked, project: int) -> list[Ranked]:
     """The different ones up to the end of the page, in the order that is asked for."""
     most = asked.offset + asked.k
-    if asked.order == "relevance":
-        chosen = collapse_duplicates(found, most)
-        if asked.own and project:
-            chosen += _missing_own(found, chosen, project, asked.own)
+    if asked.order != "relevance":
+        chosen = collapse_duplicates(found, len(found))
+        newest_first = asked.order == "date_desc"
+        return sorted(chosen, key=lambda one: one.candidate.epoch, reverse=newest_first)[:most]
+    chosen = collapse_duplicates(found, most)
+    # What is missing to so many of this project: no busy project pushes it out.
+    missing = asked.own - sum(one.candidate.project == project for one in chosen)
+    if not project or missing <= 0:
         return chosen
-    newest_first = asked.order == "date_desc"
-    chosen = collapse_duplicates(found, len(found))
-    chosen.sort(key=lambda one: one.best.candidate.epoch, reverse=newest_first)
-    return chosen[:most]
-
-
-def _missing_own(
-    found: Iterable[Ranked], chosen: Sequence[Chosen], project: int, wanted: int
-) -> list[Chosen]:
-    """What is missing to so many of this project: no busy project pushes it out."""
-    shown = {one.best.candidate.id for one in chosen}
-    there = sum(one.best.candidate.project == project for one in chosen)
-    alike = {id_ for one in chosen for id_ in one.alike}
-    own = (
-        one
-        for one in found
-        if one.candidate.project == project and one.candidate.id not in shown | alike
-    )
-    return collapse_duplicates(own, wanted - there) if there < wanted else []
+    known = {id_ for one in chosen for id_ in (one.id, *one.alike)}
+    own = (one for one in found if one.candidate.project == project and one.id not in known)
+    return chosen + collapse_duplicates(own, missing)
 
 
 def _newest_hits(store: Store, asked: Asked, filters: Filters, fates: Fates | None) -> list[Hit]:
@@ -210,11 +199,11 @@ def _newest_hits(store: Store, asked: Asked, filters: Filters, fates: Fates | No
     if fates is not None and asked.project:
         here = (asked.project, names.get(asked.project))
         own = [one for one in items if one.project in here or names.get(one.project) in here]
-        reading = Reading(store)
-        reading.read_items([one.id for one in own if one.files])
-        known = _staleness_of(reading, own, fates)
+        known = _staleness_of(own, fates)
     return [
-        replace(make_hit(one, names), rung="recent", stale=known.get(one.id, FRESH).text)
+        replace(
+            make_hit(one, names, raw=asked.raw), rung="recent", stale=known.get(one.id, FRESH).text
+        )
         for one in items
     ]
 
@@ -226,60 +215,42 @@ def _adjust_found(
     date; then those more that were of use, and those less that were in the way."""
     found, reading = search.found, search.reading
     if asked.window:
-        oldest, less = asked.now - asked.window, weights.outside - 1.0
-        found = sort_ranked(
-            adjust_score(one, "window", less if one.candidate.epoch < oldest else 0.0)
-            for one in found
-        )
+        oldest = asked.now - asked.window
+        old = {one.id: weights.outside - 1.0 for one in found if one.candidate.epoch < oldest}
+        found = adjust_scores(found, "window", old)
     told: Mapping[int, Staleness] = {}
     if fates is not None and weights.stale and asked.project:
-        first = (one.candidate for one in found[:JUDGED])
-        own = [one.id for one in first if one.project == search.result.project]
-        told = _staleness_of(reading, reading.read_items(own), fates)
+        best = (one.candidate for one in found[:JUDGED])
+        own = [one.id for one in best if one.project == search.result.project]
+        told = _staleness_of(reading.read_items(own), fates)
         outdated = {id_: -weights.stale * one.factor for id_, one in told.items()}
-        found = _adjust_best(found, "stale", outdated)
+        found = adjust_scores(found, "stale", outdated, JUDGED)
     if weights.use:
         reading.read_best(found)
         use = {id_: weights.use * usefulness(one) for id_, one in reading.used.items()}
-        found = _adjust_best(found, "use", use)
+        found = adjust_scores(found, "use", use, JUDGED)
     return found, told
 
 
-def _adjust_best(found: list[Ranked], why: str, by: Mapping[int, float]) -> list[Ranked]:
-    adjusted = (adjust_score(one, why, by.get(one.candidate.id, 0.0)) for one in found[:JUDGED])
-    return sort_ranked(adjusted) + found[JUDGED:]
-
-
-def _search_reach(query: Query, rung: str, chosen: Sequence[Chosen]) -> str:
-    if not chosen or query.must is not None or not query.terms:
-        return ""
-    if not any(one.best.factors.get("matched") for one in chosen):
-        return "meaning"
-    return "prefix" if rung == "prefix" else ""
-
-
-def _staleness_of(reading: Reading, items: Sequence[Item], fates: Fates) -> Mapping[int, Staleness]:
+def _staleness_of(items: Sequence[Item], fates: Fates) -> Mapping[int, Staleness]:
     """What has become of the files of these items, which are of one project."""
-    items = [item for item in items if item.files]
-    if not items:
-        return {}
-    branches = reading.branches
-    return fates([work_of(item, branches.get((item.session, item.agent), "")) for item in items])
+    works = [work_of(item) for item in items if item.files]
+    return fates(works) if works else {}
 
 
 def _explain_cut(
-    found: list[Ranked], chosen: list[Chosen], most: int
+    found: list[Ranked], chosen: list[Ranked], most: int
 ) -> tuple[tuple[Cut, ...], int]:
     """What was found and is not shown, and why: the best of it one by one, the rest as a number."""
-    shown = {one.best.candidate.id for one in chosen}
-    alike = {other: one.best.candidate.id for one in chosen for other in one.alike}
-    left = [one for one in found if one.candidate.id not in shown]
+    shown = {one.id for one in chosen}
+    alike = {other: one.id for one in chosen for other in one.alike}
+    left = [one for one in found if one.id not in shown]
     cut = []
     for one in left[:_CUT]:
         why = f"below the first {most}" if one.score > 0 else "does not fit"
-        if same := alike.get(one.candidate.id):
+        if same := alike.get(one.id):
             why = f"says the same as #{same}"
-        cut.append(Cut(one.candidate.id, one.score, why))
+        cut.append(Cut(one.id, one.score, why))
     return tuple(cut), len(left) - len(cut)
 
 
@@ -303,14 +274,10 @@ def narrow_filters(filters: Filters, query: Query, now: int) -> Filters:
     return replace(filters, **changes)
 
 
-class Chosen(NamedTuple):
-    best: Ranked
-    alike: list[int]  # near-duplicates it stands for
-
-
-def collapse_duplicates(found: Iterable[Ranked], most: int) -> list[Chosen]:
-    """The first `most` different ones."""
-    kept: list[tuple[Chosen, set[int]]] = []
+def collapse_duplicates(found: Iterable[Ranked], most: int) -> list[Ranked]:
+    """The first `most` different ones, each with those that are alike."""
+    kept: list[Ranked] = []
+    words: list[set[int]] = []
     by_hash: dict[bytes, int] = {}
     for one in found:
         if one.score <= 0:
@@ -318,15 +285,16 @@ def collapse_duplicates(found: Iterable[Ranked], most: int) -> list[Chosen]:
         at = by_hash.get(one.candidate.hash)
         terms = terms_of(one.candidate)
         if at is None:
-            at = next((i for i, (_, other) in enumerate(kept) if same_words(terms, other)), None)
+            at = next((i for i, other in enumerate(words) if same_words(terms, other)), None)
         if at is not None:
-            kept[at][0].alike.append(one.candidate.id)
+            kept[at] = kept[at]._replace(alike=(*kept[at].alike, one.id))
             continue
         if len(kept) >= most:
             break
         by_hash[one.candidate.hash] = len(kept)
-        kept.append((Chosen(one, []), terms))
-    return [one for one, _ in kept]
+        kept.append(one)
+        words.append(terms)
+    return kept
 
 
 def terms_of(candidate: Candidate) -> set[int]:
@@ -341,12 +309,14 @@ def same_words(one: set[int], other: set[int]) -> bool:
     return common >= _SAME * (len(one) + len(other) - common)
 
 
-def make_hit(item: Item, names: Mapping[str, str], score: float = 0.0) -> Hit:
-    """An item as an answer, redacted once more: it may be older than the newest rule."""
+def make_hit(item: Item, names: Mapping[str, str], score: float = 0.0, raw: bool = False) -> Hit:
+    """An item as an answer, redacted once more: it may be older than the newest rule. One that is
+    `raw` is not: who asked for it shows few of many, and redacts those."""
+    title, text = item.title, item_text(item)
     return Hit(
         id=item.id, ref=item.ref, kind=item.kind, type=item.type,
         project=names.get(item.project, item.project), session=item.session,
-        title=redact(item.title), text=redact(item_text(item)),
+        title=title if raw else redact(title), text=text if raw else redact(text),
         epoch=item.epoch / 1000, score=score,
         role=item.role, tool=item.tool, agent=item.agent, files=item.files,
         prompt_number=item.prompt_number,

@@ -15,7 +15,8 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import exp2
 from pathlib import Path
@@ -30,7 +31,6 @@ _PAGE = 500  # commits asked for at once
 _MOST_COMMITS = 2_000
 _MOST_CHANGES = 50_000  # of files, remembered per repository
 _MOST_FILES = 50  # looked at per item
-_MOST_BRANCHES = 4  # asked about per call
 _MOST_MOVES = 20
 _RESERVE = 0.015  # seconds before the deadline for taking in what git said
 _FAIR_SECONDS = 0.05  # a page that does not yield a commit in this time never will
@@ -39,7 +39,6 @@ _FAIR_SECONDS = 0.05  # a page that does not yield a commit in this time never w
 _CHANGED = 0.6  # approached by ever more changes: half of it at
 _HALF = 3.0
 _RENAMED = 0.1
-_OTHER_BRANCH = 0.3
 
 
 class Work(NamedTuple):
@@ -49,7 +48,6 @@ class Work(NamedTuple):
     epoch: int  # ms
     modified: tuple[str, ...] = ()  # as seen from the project's root
     read: tuple[str, ...] = ()
-    branch: str = ""  # of its session
 
 
 class Touch(NamedTuple):
@@ -67,8 +65,6 @@ class Facts:
     present: Mapping[str, bool] = field(default_factory=dict)  # not in it: not known
     touches: Mapping[str, tuple[Touch, ...]] = field(default_factory=dict)
     reach: int | None = None  # ms; from here on `touches` is complete. None: nothing is known
-    branch: str = ""
-    parted: Mapping[str, int] = field(default_factory=dict)  # branch not merged → since when, ms
 
     def reaches(self, epoch: int) -> bool:
         """Is every change since then known?"""
@@ -77,7 +73,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Staleness:
-    state: str = ""  # "", changed, gone, renamed, other branch
+    state: str = ""  # "", changed, gone, renamed
     text: str = ""  # for people: what happened to which file
     factor: float = 0.0  # 0 as it was … 1 gone
 
@@ -94,8 +90,8 @@ class _Fate(NamedTuple):
     now: str = ""
 
 
-def work_of(item: Item, branch: str = "") -> Work:
-    return Work(item.id, item.epoch, item.files_modified, item.files_read, branch)
+def work_of(item: Item) -> Work:
+    return Work(item.id, item.epoch, item.files_modified, item.files_read)
 
 
 # --- the judgement: pure -------------------------------------------------------------------------
@@ -114,9 +110,6 @@ def _judge_work(one: Work, facts: Facts) -> Staleness | None:
     known = [(weight, fate) for weight, fate in looked if fate is not None]
     total = sum(weight for weight, _ in known)
     factor = sum(weight * _fate_factor(fate) for weight, fate in known) / total if total else 0.0
-    if one.branch != facts.branch and facts.parted.get(one.branch, one.epoch) < one.epoch:
-        text = f"made on branch {_printable_name(one.branch)}, which is not merged here"
-        return Staleness("other branch", text, max(factor, _OTHER_BRANCH))
     if not known:
         return None
     fates = [fate for _, fate in known if fate.state]
@@ -231,13 +224,10 @@ class _History:
         self._ended = False
         self._by_name = False  # contents are missing or take too long: exact renames only
         self._changes = 0
-        self._times: dict[str, int] = {}
-        self._parted: dict[str, int | None] = {}  # tip of a branch → when; None: it is merged
 
     def _add_commits(self, commits: Iterable[git.Commit], edge: frozenset[str]) -> None:
         """Take in commits. What those at the `edge` of a shallow clone changed is not known."""
         for commit in commits:
-            self._times[commit.id] = commit.committed
             when = min(commit.authored, commit.committed)
             for change in () if commit.id in edge else commit.changes:
                 self._changes += 1
@@ -248,14 +238,17 @@ class _History:
 
     def move_on(self, head: str, ask: _Ask, edge: frozenset[str]) -> bool:
         """Add what is new, if HEAD has only moved on from where it was."""
-        if self.reach is None or not head or _merge_base(ask, self.head, head) != self.head:
+        if self.reach is None or not head:
+            return False
+        base = ask("base", self.head, head).whole_output or b""  # the last commit that both have
+        if base.decode().strip() != self.head:
             return False
         news = ask("news", _PAGE, 0, head, self.head).whole_output
         new = list(git.parse_commits(news)) if news is not None else []
         if news is None or len(new) >= _PAGE:  # there may be more of them than were asked for
             return False
         self._add_commits(new, edge)
-        self.head, self._parted = head, {}
+        self.head = head
         return True
 
     def read_back(self, oldest: int, ask: _Ask, edge: frozenset[str], deadline: float) -> None:
@@ -282,26 +275,6 @@ class _History:
                 self._ended = self._by_name and not new
                 self._by_name = True
 
-    def find_parted(self, tips: Mapping[str, str], ask: _Ask) -> dict[str, int]:
-        """Of branches, by their last commit, that are not merged: since when they have gone their
-        own way."""
-        found: dict[str, int] = {}
-        for branch, tip in tips.items():
-            if not tip or self.reach is None or tip in self._times:
-                continue  # deleted: usually because it was merged
-            if tip not in self._parted and (base := _merge_base(ask, tip, self.head)):
-                # older than what was read: at that time or before
-                since = self._times.get(base, self.reach)
-                self._parted[tip] = None if base == tip else since
-            if (since_then := self._parted.get(tip)) is not None:
-                found[branch] = since_then
-        return found
-
-
-def _merge_base(ask: _Ask, one: str, other: str) -> str:
-    """The last commit that both have; "" where git did not say."""
-    return (ask("base", one, other).whole_output or b"").decode().strip()
-
 
 class GitFacts:
     """Facts by work tree; the least recently used is forgotten. Safe across threads."""
@@ -316,76 +289,67 @@ class GitFacts:
         """What can be known by `deadline` (time.monotonic()) about the files of these items."""
         asked = list(works)
         files = {file for one in asked for file, _ in _weighed_files(one)}
-        branches = {one.branch for one in asked} - {"", "HEAD"}
-        if not (files or branches) or not Path(root).is_dir():
+        if not files or not Path(root).is_dir():
             return Facts()
         repository = git.find_repository(root)
         present = _find_present(root, files, deadline)
         if repository is None:
             # Without versions there is nothing to know but what is there.
             return Facts(present, reach=0)
-        others = sorted(branches - {repository.branch})[:_MOST_BRANCHES]
-        tips = {branch: git.branch_tip(repository, branch) for branch in others}
-        until = deadline - _RESERVE
-        if not self._lock.acquire(timeout=max(until - monotonic(), 0)):
-            return Facts(present, branch=repository.branch)
-
-        def ask(name: str, *values: int | str) -> git.Answer:
-            return git.ask_git(name, repository, *values, deadline=until, path=self._path)
-
-        try:
-            edge = git.shallow_commits(repository)
-            history = self._history_of(repository, ask, edge)
-            if repository.head:
-                history.read_back(min(one.epoch for one in asked) - MARGIN, ask, edge, until)
+        oldest = min(one.epoch for one in asked) - MARGIN
+        with self._open_history(repository, oldest, deadline - _RESERVE) as history:
             touches = _find_touches(history, files, git.path_prefix(repository, root))
-            parted = history.find_parted(tips, ask)
-        finally:
-            self._lock.release()
+            reach = history.reach
         targets = {touch.to for several in touches.values() for touch in several} - {""}
         present |= _find_present(root, targets - files, deadline)
-        return Facts(present, touches, history.reach, repository.branch, parted)
+        return Facts(present, touches, reach)
 
     def former_names(self, root: str, file: str, deadline: float) -> list[str]:
         """What a file was called before, as far as can be known by `deadline`; named from `root`
         like the file itself, the latest first."""
         repository = git.find_repository(root)
-        if repository is None or not repository.head:
+        if repository is None:
             return []
-        if not self._lock.acquire(timeout=max(deadline - monotonic(), 0)):
-            return []
-
-        def ask(name: str, *values: int | str) -> git.Answer:
-            return git.ask_git(name, repository, *values, deadline=deadline, path=self._path)
-
-        try:
-            edge = git.shallow_commits(repository)
-            history = self._history_of(repository, ask, edge)
-            history.read_back(0, ask, edge, deadline)
+        with self._open_history(repository, 0, deadline) as history:
             moves = {
                 touch.to: old
                 for old, several in history.touches.items()
                 for touch in several
                 if touch.how == "R"
             }
-        finally:
-            self._lock.release()
         prefix = git.path_prefix(repository, root)
         names = [prefix + file]
         while (old := moves.get(names[-1], names[0])) not in names and len(names) <= _MOST_MOVES:
             names.append(old)
         return [name.removeprefix(prefix) for name in names[1:] if name.startswith(prefix)]
 
-    def _history_of(self, repository: git.Repository, ask: _Ask, edge: frozenset[str]) -> _History:
-        """That of this HEAD, continued from where the work tree was before where it can be."""
+    @contextmanager
+    def _open_history(
+        self, repository: git.Repository, oldest: int, until: float
+    ) -> Iterator[_History]:
+        """That of this HEAD, read back to `oldest` where there is time for it, and continued from
+        where the work tree was before where it can be; an empty one while another thread reads."""
         root, head = str(repository.top), repository.head
-        history = self._kept.pop(root, None)
-        if history is None or not (history.head == head or history.move_on(head, ask, edge)):
-            history = _History(head)
-        self._kept[root] = history
-        if len(self._kept) > self._size:
-            self._kept.popitem(last=False)
-        return history
+        if not self._lock.acquire(timeout=max(until - monotonic(), 0)):
+            yield _History(head)
+            return
+
+        def ask(name: str, *values: int | str) -> git.Answer:
+            return git.ask_git(name, repository, *values, deadline=until, path=self._path)
+
+        try:
+            edge = git.shallow_commits(repository)
+            history = self._kept.pop(root, None)
+            if history is None or not (history.head == head or history.move_on(head, ask, edge)):
+                history = _History(head)
+            self._kept[root] = history
+            if len(self._kept) > self._size:
+                self._kept.popitem(last=False)
+            if head:
+                history.read_back(oldest, ask, edge, until)
+            yield history
+        finally:
+            self._lock.release()
 
 
 def _find_touches(history: _History, files: set[str], prefix: str) -> dict[str, tuple[Touch, ...]]:

@@ -197,57 +197,52 @@ def project_parts(store: Store) -> list[Part]:
     return [Part(one, kinds[one.key], *sessions.get(one.key, (0, 0))) for one in store.projects()]
 
 
-def count_kinds(store: Store, project: str) -> dict[str, int]:
-    """How many active items of each kind a project has."""
-    counts = store.totals("indexed", by=("project", "kind"))
-    return {kind: number for key, kind, number in counts if key == project}
+# What to filter for, and the table that counts it without reading every item.
+_COUNTED = {
+    "kind": "indexed", "type": "typed", "concept": "concept", "agent": "session",
+    "project": "indexed",
+}  # fmt: skip
 
 
 def filter_facets(store: Store, most: int, filters: Filters = ANYTHING) -> Facets:
     """What to filter for, of what passes the filters: of types and concepts, the `most` frequent
     ones."""
-    if filters != ANYTHING:
-
-        def count_by(name: str, table: str = "item", sums: str = "number") -> list[Any]:
-            return store.totals(table, (name,), (sums,), filters=filters)
-
-        names, kinds = _project_names(store), _most_frequent(count_by("kind"))
-        return Facets(
-            total=sum(kinds.values()),
-            kinds=kinds,
-            types=_most_frequent((one for one in count_by("type") if one[0]), most),
-            concepts=_most_frequent(count_by("concept", "concept"), most),
-            agents=_most_frequent(one for one in count_by("agent", sums="sessions") if one[0]),
-            projects=_most_frequent((names[key], number) for key, number in count_by("project")),
-        )
-    parts = project_parts(store)
-    kinds = _most_frequent(store.totals("indexed", by=("kind",)))
-    return Facets(
-        total=sum(kinds.values()),
-        kinds=kinds,
-        types=_most_frequent(store.totals("typed", by=("type",)), most),
-        concepts=_most_frequent(store.totals("concept", by=("concept",)), most),
-        agents=_most_frequent(store.totals("session", by=("agent",))),
-        projects=_most_frequent((one.project.name, sum(one.items.values())) for one in parts),
-    )
+    counts = {}
+    for name, table in _COUNTED.items():
+        sums = "number"
+        if filters != ANYTHING:
+            table = "concept" if name == "concept" else "item"
+            sums = "sessions" if name == "agent" else "number"
+        found = store.totals(table, (name,), (sums,), filters=filters)
+        counts[name] = found if filters == ANYTHING else [row for row in found if row[0]]
+    return _make_facets(store, most, counts)
 
 
 def item_facets(store: Store, ids: Sequence[int], most: int) -> Facets:
     """The same of these items."""
-    items, names = store.get(ids), _project_names(store)
+    items = store.get(ids)
     sessions = {(item.agent, item.session) for item in items if item.agent}
+    counts = {
+        "kind": Counter(item.kind for item in items),
+        "type": Counter(item.type for item in items if item.type),
+        "concept": Counter(concept for item in items for concept in item.concepts),
+        "agent": Counter(agent for agent, _ in sessions),
+        "project": Counter(item.project for item in items),
+    }
+    return _make_facets(store, most, {name: count.items() for name, count in counts.items()})
+
+
+def _make_facets(store: Store, most: int, counts: Mapping[str, Iterable[Any]]) -> Facets:
+    names = {project.key: project.name for project in store.projects()}
+    kinds = _most_frequent(counts["kind"])
     return Facets(
-        total=len(items),
-        kinds=_most_frequent(Counter(item.kind for item in items).items()),
-        types=_most_frequent(Counter(item.type for item in items if item.type).items(), most),
-        concepts=_most_frequent(Counter(c for item in items for c in item.concepts).items(), most),
-        agents=_most_frequent(Counter(agent for agent, _ in sessions).items()),
-        projects=_most_frequent(Counter(names[item.project] for item in items).items()),
+        total=sum(kinds.values()),
+        kinds=kinds,
+        types=_most_frequent(counts["type"], most),
+        concepts=_most_frequent(counts["concept"], most),
+        agents=_most_frequent(counts["agent"]),
+        projects=_most_frequent((names[key], number) for key, number in counts["project"]),
     )
-
-
-def _project_names(store: Store) -> dict[str, str]:
-    return {project.key: project.name for project in store.projects()}
 
 
 def tag_counts(store: Store) -> dict[str, int]:
@@ -310,14 +305,10 @@ def shown_totals(store: Store, since: int) -> list[ShownAt]:
     return [ShownAt(*row) for row in store.totals("shown", ("event",), sums, since=since)]
 
 
-def capture_lags(store: Store, limit: int) -> list[int]:
-    """Milliseconds from hook to store of the last events, newest first."""
-    return [event.lag for event in store.entries(Event, page=Paging(limit=limit))]
-
-
 def middle_lag(store: Store, limit: int) -> Lag:
     """What the last events took from hook to store."""
-    return _middle_of([(lag, 1) for lag in sorted(capture_lags(store, limit))])
+    lags = sorted(event.lag for event in store.entries(Event, page=Paging(limit=limit)))
+    return _middle_of([(lag, 1) for lag in lags])
 
 
 def daily_figures(store: Store, since: int) -> Daily:

@@ -4,11 +4,10 @@ part of a text that answers: the window with the most, and the most telling, ask
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from yester.fence import neutralize_text, strip_fenced
 from yester.redact import redact
-from yester.text.terms import locate_words
 
 _END = re.compile(r"(?<=[.!?])[\"')\]*`]*\s+(?=[A-Z0-9\"'`*\[(“‘])|(?<=[。！？])")
 _ABBREVIATION = re.compile(
@@ -16,6 +15,7 @@ _ABBREVIATION = re.compile(
 )
 _ABBREVIATED = 12  # characters that tell
 _CLOSING = frozenset("\"')]*`")
+_BREAK = "\n\0\n"
 
 
 def split_sentences(text: str) -> list[str]:
@@ -79,6 +79,14 @@ def clean_text(text: str) -> str:
     return neutralize_text(strip_fenced(redact(text)))
 
 
+def clean_texts(texts: Sequence[str]) -> list[str]:
+    """Several short texts, clean, looked through for secrets in one go."""
+    found = redact(_BREAK.join(texts)).split(_BREAK)
+    if len(found) != len(texts):  # something reached over a break
+        found = [redact(text) for text in texts]
+    return [neutralize_text(strip_fenced(text)) for text in found]
+
+
 def one_line(text: str, most: int) -> str:
     """The beginning of a text that may come from anybody, clean and on one line."""
     return shorten_text(clean_text(text), most)
@@ -93,62 +101,40 @@ _MATCHES = 6  # of one term
 def find_snippet(
     text: str, asked: Collection[str], most: int = 240, mark: Callable[[str], str] | None = None
 ) -> str:
-    """At most about `most` characters on one line; `mark` wraps each asked word."""
+    """At most about `most` characters on one line; `mark` wraps each asked word. An asked term is
+    found by its letters: tokenizing would be a quarter of what a list of twenty hits costs."""
     scanned = text[:_SCANNED]
-    wanted = set(asked)
-    found = [
-        (start, end) for start, end, terms in locate_words(scanned) if not wanted.isdisjoint(terms)
-    ]
-    return _render_window(text, scanned, found, most, mark)
-
-
-def glimpse_finder(asked: Collection[str]) -> Callable[[str, int], str]:
-    """The same for many texts and one question, fast: where the letters of an asked term stand.
-
-    Tokenizing the texts would be a quarter of what a list of twenty hits costs."""
-    wanted = [_cut_stem(term) for term in asked]
-
-    def find_glimpse(text: str, most: int) -> str:
-        scanned = text[:_SCANNED]
-        low = scanned.lower()
-        found = sorted(
-            span for term in wanted for span in _term_spans(low, term) if len(low) == len(scanned)
-        )
-        return _render_window(text, scanned, found, most, None)
-
-    return find_glimpse
-
-
-def _term_spans(text: str, term: str) -> Iterator[tuple[int, int]]:
-    at = text.find(term)
-    for _ in range(_MATCHES):
-        if at < 0:
-            return
-        yield at, at + len(term)
-        at = text.find(term, at + len(term))
-
-
-def _cut_stem(term: str) -> str:
-    """retri → retr: as it stands in retry, retried, retries."""
-    return term[:-1] if len(term) > 3 and term.endswith("i") else term
-
-
-def _render_window(
-    text: str,
-    scanned: str,
-    found: list[tuple[int, int]],
-    most: int,
-    mark: Callable[[str], str] | None,
-) -> str:
+    low = scanned.lower()
+    found = sorted({span for term in asked for span in _word_spans(low, term)})
+    if len(low) != len(scanned):
+        found = []  # places in one are no places in the other
     begin, stop = _best_window(scanned, found, most)
     parts, at = [], begin
     for start, end in found:
-        if mark is not None and begin <= start and end <= stop:
+        if mark is not None and at <= start and end <= stop:
             parts += [scanned[at:start], mark(scanned[start:end])]
             at = end
     parts.append(scanned[at:stop])
     line = " ".join("".join(parts).split())
     return ("… " if begin > 0 else "") + line + (" …" if stop < len(text.rstrip()) else "")
+
+
+def _word_spans(text: str, term: str) -> Iterator[tuple[int, int]]:
+    """The first words that begin with a term; retri is retr, as in retry, retried, retries. Scripts
+    without spaces have terms inside of words."""
+    stem = term[:-1] if len(term) > 3 and term.endswith("i") else term
+    at = -1
+    for _ in range(_MATCHES):
+        at = text.find(stem, at + 1)
+        if at < 0:
+            return
+        end = at + len(stem)
+        if not stem.isascii():
+            yield at, end
+        elif stem and not text[at - 1 : at].isalnum():
+            while end < len(text) and text[end].isalnum():
+                end += 1
+            yield at, end
 
 
 def _best_window(text: str, found: list[tuple[int, int]], most: int) -> tuple[int, int]:

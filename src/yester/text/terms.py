@@ -167,11 +167,6 @@ def text_terms(text: str) -> Iterator[str]:
     return chain.from_iterable(map(_terms_of, _split_chunks(text)))
 
 
-def locate_words(text: str) -> list[tuple[int, int, tuple[str, ...]]]:
-    """(start, end, terms) of every word: where in the text a term stands."""
-    return [(m.start(), m.end(), _expansions[m[0]]) for m in _WORD.finditer(text)]
-
-
 def query_terms(text: str) -> list[str]:
     """The distinct terms to look for, in order: stop words dropped unless nothing would remain."""
     found = _split_chunks(text)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -44,49 +44,38 @@ class CachedEmbedder:
         return self._cached_rows(texts, f"document {DOCUMENT_TOKENS}", self._inner.embed)
 
     def embed_query(self, text: str) -> Vectors:
-        def embed_question(_: Sequence[str]) -> Vectors:
-            row: Vectors = self._inner.embed_query(text)[None]
-            return row
-
-        vector: Vectors = self._cached_rows([text], f"query {QUERY_TOKENS}", embed_question)[0]
+        vector: Vectors = self._cached_rows(
+            [text], f"query {QUERY_TOKENS}", lambda _: [self._inner.embed_query(text)]
+        )[0]
         return vector
 
     def _cached_rows(
-        self, texts: Sequence[str], read_as: str, make: Callable[[Sequence[str]], Vectors]
+        self, texts: Sequence[str], read_as: str, make: Callable[[list[str]], Iterable[Any]]
     ) -> Vectors:
-        np = self._np
-        keys = [_text_sha(read_as, text) for text in texts]
-        found = self._look_up(set(keys))
+        """`read_as`: a text read as a question has another vector."""
+        asked = [f"{read_as}\n{text}".encode("utf-8", "surrogatepass") for text in texts]
+        keys = [hashlib.sha256(one).digest() for one in asked]
+        found: dict[bytes, Any] = {}
+        # A full disk or a broken file costs time, never an answer.
+        with suppress(apsw.Error), self._lock:
+            for key in set(keys):
+                for (blob,) in self._db.execute("select vector from vector where text = ?", (key,)):
+                    if len(blob) == 4 * self.dims:
+                        found[key] = self._np.frombuffer(blob, self._np.float32)
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
         if new:
             made = dict(zip(new, make(list(new.values())), strict=True))
-            # A full disk or a broken file costs time, never an answer.
             with suppress(apsw.Error), self._lock, self._db:
                 self._db.executemany(
                     "insert or ignore into vector values (?, ?)",
                     [(key, vector.tobytes()) for key, vector in made.items()],
                 )
             found |= made
-        rows: Vectors = np.zeros((len(texts), self.dims), np.float32)
+        rows: Vectors = self._np.zeros((len(texts), self.dims), self._np.float32)
         for at, key in enumerate(keys):
             rows[at] = found[key]
         return rows
 
-    def _look_up(self, keys: set[bytes]) -> dict[bytes, Vectors]:
-        np = self._np
-        found: dict[bytes, Vectors] = {}
-        with suppress(apsw.Error), self._lock:
-            for key in keys:
-                for (blob,) in self._db.execute("select vector from vector where text = ?", (key,)):
-                    if len(blob) == 4 * self.dims:
-                        found[key] = np.frombuffer(blob, np.float32)
-        return found
-
     def close(self) -> None:
         with self._lock:
             self._db.close()
-
-
-def _text_sha(read_as: str, text: str) -> bytes:
-    """A text read as a question has another vector."""
-    return hashlib.sha256(f"{read_as}\n{text}".encode("utf-8", "surrogatepass")).digest()

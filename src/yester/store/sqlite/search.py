@@ -111,19 +111,7 @@ class SearchRows(ItemRows):
         )
 
     def texts(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> model.Texts:
-        items = self.get(ids)
-        branches = {
-            (key, agent): branch
-            for key, agent, branch in self._db.execute(
-                "SELECT s.key, s.agent, s.branch FROM json_each(?) j"
-                " CROSS JOIN item i ON i.id = j.value AND i.session <> 0"
-                " CROSS JOIN session o ON o.id = i.session"
-                " CROSS JOIN session s ON s.key = o.key AND s.agent = o.agent"
-                " ORDER BY s.id DESC",  # where it has several projects, the first
-                (str(list(ids)),),
-            )
-        }
-        return model.Texts(items, self._use_of([*ids, *use_of]), branches)
+        return model.Texts(self.get(ids), self._use_of([*ids, *use_of]))
 
     def _by_words(
         self, weighted: index.Weighted, probe: Probe, projects: list[int], sessions: list[int]

@@ -22,10 +22,7 @@ const FACTORS = {
 };
 const SIGNS = {
   matched: ["Matched", "share of the question's words that it has, the rare ones counting more"],
-  fit: ["Fit", "how well it fits the whole of the question"],
   cosine: ["Cosine", "of its vector and the question's"],
-  ahead: ["Ahead", "cosine above that of the twentieth"],
-  lead: ["Lead", "score above that of the tenth"],
 };
 const ARMS = { words: "words", vectors: "meaning", files: "files", neighbours: "what stands beside a hit" };
 
