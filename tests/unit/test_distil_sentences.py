@@ -8,15 +8,6 @@ from hypothesis import strategies as st
 
 from tests.distilling import letters
 from tests.table import each
-from yester.cards.statements import (
-    as_title,
-    cut_clause,
-    find_cues,
-    is_boilerplate,
-    is_generic_heading,
-    shorten_title,
-    split_statements,
-)
 from yester.cards.titles import (
     commit_type,
     find_request,
@@ -30,6 +21,15 @@ from yester.model import Item
 from yester.tables import load_rows
 from yester.text.prose import strip_marks
 from yester.text.sentences import split_sentences
+from yester.text.statements import (
+    as_title,
+    cut_clause,
+    find_cues,
+    is_boilerplate,
+    is_generic_heading,
+    shorten_title,
+    split_statements,
+)
 
 pytestmark = pytest.mark.requirement("DIS-03")
 

@@ -13,15 +13,27 @@ from dataclasses import dataclass
 
 from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Fact, Gate, Looked
 from yester.cards.observations import find_answer
-from yester.cards.statements import cut_clause, find_cues, is_reason
 from yester.cards.status import UNSTARTED
-from yester.cards.titles import heading_title, is_imperative, request_title, title_words
+from yester.cards.titles import (
+    heading_title,
+    is_imperative,
+    names_fault,
+    request_title,
+)
 from yester.cards.tools import file_names
 from yester.cards.turns import View
 from yester.model import Item, replace
 from yester.tables import load_pattern
 from yester.text.prose import strip_marks
 from yester.text.sentences import split_sentences
+from yester.text.statements import (
+    count_words,
+    cut_clause,
+    find_cues,
+    is_reason,
+    telling_terms,
+    title_words,
+)
 
 _ROOM = {
     "request": 240, "investigated": 200, "learned": 320, "completed": 320, "next_steps": 400,
@@ -35,6 +47,7 @@ _WEIGHTS = {"done": 3, "changed": 2, "failed": 1, "reverted": 1, "open": 1}
 _TODO = 2  # lines of a list of things to do; of more, their number
 _NOT_YET = {"commit": "not committed", "push": "not pushed", "pr": "no pull request yet"}
 _OFFER = 300  # characters at the end of a message
+_FEW_WORDS = 5
 _LEAD = 180  # characters of a sentence that another one leans on
 
 Sources = tuple[tuple[int, int], ...]  # (number of the fact, item it was taken from); -1: no fact
@@ -65,6 +78,10 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     left, committed = [plan] if plan else [], "committed" in status.evidence
     if status.word == "open" and not plan:
         left = _broken_off(turn, wanted)
+    left += _left_undone(turn, gate) or _waiting(turn, title, committed)
+    if looked.overtaken:
+        passing = load_pattern("statements", "passing")
+        left = [one for one in left if not passing.search(one)]
     fields = {
         "request": [request],
         "investigated": [_investigated(turn)],
@@ -73,7 +90,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
             *(one for one in (*found, answer) if not _is_question(one, request)),
         ],
         "completed": (done or [undone]) if status.holds else [],
-        "next_steps": [*left, *(_left_undone(turn, gate) or _waiting(turn, title, committed))],
+        "next_steps": left,
         "notes": [
             *([f"{status.word}: {title}"] if status.word in TAKEN_BACK and title else []),
             *(draft.title for draft in drafts if WARNING in draft.tags),
@@ -81,7 +98,8 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     }
     return Item(
         "", "summary", type="turn", epoch=turn.ended, title=title,
-        subtitle=status.text if status.word != "talk" else "", body=_find_cause(turn, facts),
+        subtitle=status.text if status.word != "talk" else "answered" if left else "",
+        body=_find_cause(looked, title, facts),
         sections=_fill_fields(fields), files_read=turn.looked_at[:MOST_FILES],
         files_modified=turn.edited[:MOST_FILES],
     )  # fmt: skip
@@ -166,19 +184,25 @@ def _looked_at(files: Sequence[str]) -> str:
     return f"read {file_names(files, 6)}" if files else ""
 
 
-def _find_cause(turn: View, facts: Sequence[Fact]) -> str:
-    """The first that the last message names: what was guessed before it, or before a check failed
-    once more, may have been refuted."""
+def _find_cause(looked: Looked, title: str, facts: Sequence[Fact]) -> str:
+    """The first that the last message names. What was guessed before it, or before a check failed
+    once more, may have been refuted; and what is said on the way may be about something in the way,
+    unless it speaks of what the turn is about, or of what is wrong."""
+    turn, request = looked.turn, looked.request
     names = "explained away", "of the agent", "of a check"
     away, own, check = (load_pattern("statements", name) for name in names)
     failed = max((one.item.epoch for one in turn.steps if one.failing and one.checks), default=0)
     midway = {item.id: item.epoch for item in turn.said if item is not turn.closing}
+    wrong = looked.status.word in TAKEN_BACK or names_fault(request)
+    about = telling_terms(f"{title} {request}")
     causes = [
         fact
         for fact in facts
         if is_reason(fact.text) and not away.search(fact.text) and not own.search(fact.text)
-        and (fact.source not in midway or not check.search(fact.text))
         and midway.get(fact.source, failed) >= failed
+        and (fact.source not in midway or (
+            not check.search(fact.text) and (wrong or about & telling_terms(fact.text))
+        ))
     ]  # fmt: skip
     return next((strip_marks(one.text) for one in causes if one.source == causes[-1].source), "")
 
@@ -202,12 +226,18 @@ def _left_undone(turn: View, gate: Gate) -> list[str]:
         return []
     left: dict[int, str] = {}
     said = gate.statements(closing)
+    below = load_pattern("statements", "left below")
     for at, one in enumerate(said):
+        if one.kind == "heading" or gate.echoes(one.text, closing):
+            continue
         undone = load_pattern("statements", "undone").search(one.text)
+        if not undone and below.match(one.heading) and count_words(one.text) > _FEW_WORDS:
+            left[at] = one.text
+            continue
         offers = load_pattern("statements", "offer").search(one.text)
         if undone and offers and undone.end() < offers.start() and offers[0][0].isalpha():
             offers = None  # what is left, then the offer to do it
-        if not undone or offers or one.kind == "heading" or gate.echoes(one.text, closing):
+        if not undone or offers:
             continue
         if not _is_nameless(one.text):
             left[at] = one.text

@@ -11,36 +11,28 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from yester.cards.outcomes import Outcomes
-from yester.cards.statements import (
+from yester.cards.status import Committed, Status
+from yester.cards.titles import find_request, is_housekeeping, request_title
+from yester.cards.turns import View
+from yester.ingest.prepare import Shown, can_be_echo, is_repeated
+from yester.model import Item
+from yester.text.statements import (
     Statement,
     as_title,
     has_cue,
     is_boilerplate,
     same_form,
     split_statements,
-)
-from yester.cards.status import Committed, Status
-from yester.cards.titles import (
-    find_request,
-    is_housekeeping,
-    request_title,
+    statement_worth,
     title_words,
     word_overlap,
 )
-from yester.cards.turns import View
-from yester.ingest.prepare import Shown, can_be_echo, is_repeated
-from yester.model import Item
 
 WARNING = "warning"
 TAKEN_BACK = ("reverted", "failed")
 MOST_FILES = 20
 _FACTS, _FACT_CHARS = 9, 1_600
 NEAR = 0.6  # statements and titles that share so many words say the same
-# What a statement that tells this is worth among others.
-_WORTH: Mapping[str, float] = {
-    "cause": 2.0, "gotcha": 1.4, "failed": 1.4, "decision": 1.1, "result": 1.0, "pattern": 0.5,
-    "why": 0.5, "how": 0.5, "next": -0.8, "guess": -3.0,
-}  # fmt: skip
 _FINDINGS = frozenset({"cause", "gotcha", "failed"})
 
 
@@ -71,6 +63,7 @@ class Looked:
     outcomes: Outcomes
     read_title: str = ""  # what the reader model calls it; "": it was not asked, or finds none
     subject: str = ""  # of the commit that holds it, whichever turn has made that
+    overtaken: bool = False  # has one of the next turns done something?
 
     @cached_property
     def request(self) -> str:
@@ -174,16 +167,6 @@ class Gate:
         if not has_cue(item.body, *_FINDINGS):
             return []
         return [fact for fact in self.take(item, least) if fact.tells & _FINDINGS]
-
-
-def statement_worth(statement: Statement) -> float:
-    """How much a statement tells to somebody who was not there."""
-    told = sum(_WORTH.get(name, 0.0) for name in statement.tells)
-    named = 0.4 * min(statement.specific, 3)
-    point = 0.5 if statement.kind == "bullet" and statement.specific else 0.0
-    before = 1.0 if statement.text.endswith(":") else 0.0  # what it says comes after it
-    vague = 0.8 if not statement.specific and len(statement.text) < 60 else 0.0
-    return told + named + point - before - vague
 
 
 def choose_facts(

@@ -24,7 +24,6 @@ from yester.cards.drafts import (
     Looked,
     choose_facts,
     list_concepts,
-    statement_worth,
 )
 from yester.cards.outcomes import (
     Outcome,
@@ -33,7 +32,16 @@ from yester.cards.outcomes import (
     error_title,
     quote_command,
 )
-from yester.cards.statements import (
+from yester.cards.status import Committed
+from yester.cards.titles import is_imperative, request_title
+from yester.cards.tools import Error, file_names, list_names
+from yester.cards.turns import Step, View
+from yester.clock import format_day
+from yester.memories.utterances import find_kind
+from yester.model import Item, replace
+from yester.tables import load_pattern
+from yester.text.prose import strip_marks
+from yester.text.statements import (
     TITLE,
     Statement,
     as_title,
@@ -46,17 +54,11 @@ from yester.cards.statements import (
     is_fragment,
     shorten_title,
     split_statements,
+    statement_worth,
+    telling_terms,
+    title_words,
+    word_overlap,
 )
-from yester.cards.status import Committed
-from yester.cards.titles import is_imperative, request_title, title_words, word_overlap
-from yester.cards.tools import Error, file_names, list_names
-from yester.cards.turns import Step, View
-from yester.clock import format_day
-from yester.memories.utterances import find_kind
-from yester.model import Item, replace
-from yester.tables import load_pattern
-from yester.text.prose import strip_marks
-from yester.text.terms import STOP, text_terms
 
 _SUBTITLE, _BODY, _COMMAND_CHARS = 140, 480, 100
 _STEPS_PER_DRAFT = 16  # beyond the first two, one observation for so many uses of tools
@@ -361,10 +363,6 @@ def _find_results(closing: Item, gate: Gate) -> list[Statement]:
     return [one for one in (*leads, *labelled) if _says_result(one)]
 
 
-def _rare_words(text: str) -> frozenset[str]:
-    return frozenset(text_terms(text)) - STOP
-
-
 def _says_result(one: Statement) -> bool:
     said = drop_label(drop_interjection(one.text))
     bare = as_title(_SPEAKER.sub("", said))
@@ -521,7 +519,7 @@ def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Ga
 def _answers(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
     """What answers a request: behind a label, in bold, in the words of the request; or what is told
     before the lists of a message and names something, causes first."""
-    wanted = _rare_words(looked.request)
+    wanted = telling_terms(looked.request)
     bold = {strip_marks(text) for text in _BOLD.findall(closing.body)}
     said = [
         one
@@ -534,7 +532,7 @@ def _answers(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
         if one.lead and (
             (one.specific and statement_worth(one) >= (0.0 if one in said[:2] else 1.0))
             or one.text in bold
-            or len(wanted & _rare_words(one.text)) >= _SHARED
+            or len(wanted & telling_terms(one.text)) >= _SHARED
         )
     ]  # fmt: skip
     leads.sort(key=lambda one: "cause" not in one.tells)

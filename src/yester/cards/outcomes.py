@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice, pairwise
 
-from yester.cards.statements import TITLE, cut_clause
-from yester.cards.titles import word_overlap
 from yester.cards.tools import CHECKS, Error, command_words, file_names, program_name
 from yester.cards.turns import Step, View
 from yester.model import replace
 from yester.tables import load_pattern
+from yester.text.statements import TITLE, cut_clause, word_overlap
 
 _OPEN = 12  # errors and failed runs that are waited for at once
 _FEW_STEPS = 5  # within so many uses of the shell a failed command is tried in another way

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from yester.cards.cards import Distilled, turn_sources
-from yester.cards.statements import same_form
-from yester.cards.titles import word_overlap
 from yester.cards.turns import View
 from yester.model import Filters, Item, Paging, replace
 from yester.store.contract import Store
+from yester.text.statements import same_form, word_overlap
 from yester.text.terms import text_terms
 
 HOUR = 3_600_000

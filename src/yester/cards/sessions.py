@@ -115,7 +115,11 @@ class _Session:
         )
         found = zip(turns, statuses, commits, outcomes, strict=True)
         self.looked = [
-            Looked(*one, subject=changes.find_subject(at, LOOK_BACK))
+            Looked(
+                *one,
+                subject=changes.find_subject(at, LOOK_BACK),
+                overtaken=any(turn.steps for turn in turns[at + 1 : at + 1 + LOOK_BACK]),
+            )
             for at, one in enumerate(found)
             if one[0].key not in self.stay
         ]

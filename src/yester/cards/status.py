@@ -19,7 +19,6 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from yester.cards.statements import cut_clause
 from yester.cards.tools import (
     CHECKS,
     Commit,
@@ -32,6 +31,7 @@ from yester.cards.tools import (
 from yester.cards.turns import PLANS, Step, View, inverts_edit
 from yester.model import replace
 from yester.tables import load_pattern
+from yester.text.statements import cut_clause
 
 STATUSES = ("reverted", "open", "failed", "done", "changed", "answered", "talk")
 _GIT = re.compile(r"git(?:\s+-[cC] \S+)*\s+(add|checkout|restore|reset|revert|stash)\b\s*(.*)")
@@ -136,14 +136,13 @@ class Changes:
         return found
 
     def find_subject(self, turn: int, back: int) -> str:
-        """Of the commit that a turn has made, or that holds most of its work."""
-        own = [made for made in self.commits if made.turn == turn]
+        """Of the commit that holds most of a turn's work, or that it has made."""
         held = [
             one.commit
             for one in self.edits
             if one.turn == turn and one.commit is not None and one.commit.turn <= turn + back
         ]
-        made = own or sorted(held, key=held.count)
+        made = sorted(held, key=held.count) or [one for one in self.commits if one.turn == turn]
         return made[-1].commit.subject if made else ""
 
     def add(self, turn: int, step: Step) -> None:

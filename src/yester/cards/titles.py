@@ -7,9 +7,13 @@ finds, else what the agent says at its end. The request names a turn where nothi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from yester.cards.statements import (
+from yester.memories.utterances import find_kind
+from yester.model import Item
+from yester.tables import load_pattern, load_rows
+from yester.text.prose import prose_sentences
+from yester.text.statements import (
     TITLE,
     as_title,
     count_words,
@@ -19,11 +23,8 @@ from yester.cards.statements import (
     is_fragment,
     is_generic_heading,
     split_statements,
+    title_words,
 )
-from yester.memories.utterances import find_kind
-from yester.model import Item
-from yester.tables import load_pattern, load_rows
-from yester.text.prose import prose_sentences
 
 _FIXED = re.compile(r"(?:i (?:have )?|i've |we )?fixed\b(?! (?:in|by|with|width|size)\b)", re.I)
 _CONVENTIONAL = re.compile(r"([a-z]+)(?:\([^)]*\))?!?: ")
@@ -45,7 +46,6 @@ _CLAUSE_BEGINS = re.compile(
 _CLAUSE_ENDS = re.compile(
     rf"[^\w\s,;:.!?—–]*(?=\Z|[.:;,!?—–]+(?:\s|\Z)|\s(?:--?\s|[—–(])|{_JOINTS}\s)"
 )
-_WORD = re.compile(r"[^\W\d_]{2,}")
 _VERB = re.compile(r"\b(?:is|are|was|were|has|have|now)\b|\A\w+ed\b", re.I)
 _CLAUSES = re.compile(r"[,;] | [-–—] ")
 _FEW_WORDS = 4
@@ -218,16 +218,3 @@ def _complete_clause(sentence: str, title: str) -> str:
 
 def _letters_of(text: str) -> str:
     return "".join(filter(str.isalnum, text.lower()))
-
-
-# --- alike ---------------------------------------------------------------------------------------
-
-
-def title_words(text: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(text)}
-
-
-def word_overlap(one: Iterable[str], other: Iterable[str]) -> float:
-    """Share of common words of two titles."""
-    first, second = set(one), set(other)
-    return len(first & second) / len(first | second) if first | second else 0.0

@@ -176,6 +176,11 @@ def group_turns(items: Sequence[tuple[Item, int]], steps: Mapping[int, Step]) ->
     return [_make_view(starts[at] if at >= 0 else None, parts[at], steps) for at in sorted(parts)]
 
 
+def _works(step: Step) -> bool:
+    """Does it change or try something? Looking around and committing do not."""
+    return bool(step.edited) or (bool(step.ran.command) and step.kind not in ("look", "vcs"))
+
+
 def is_typed_prompt(item: Item) -> bool:
     return item.kind == "prompt" and not item.actor
 
@@ -393,17 +398,16 @@ class History:
         return group_turns(self._items, self._steps)
 
     def todo(self, turns: list[View]) -> str:
-        """What was left to do when it was last said; not what nobody has spoken of for long, nor
-        what a later turn has gone on from. What was under way and was worked on since is done."""
-        if self._todo is None or not turns:
+        """What was left to do when it was last said; not where a later turn has gone on from there.
+        What was under way and was worked on since is done, and so is a check that passed."""
+        if self._todo is None:
             return ""
         said = self._todo.epoch
-        changing = (turn.started for turn in reversed(turns) if turn.edited)
-        if said < max(turns[-LOOK_BACK:][0].started, next(changing, 0)):
+        last = next((turn for turn in reversed(turns) if any(map(_works, turn.steps))), None)
+        if last is None or said < last.started:
             return ""
-        since = [step for turn in turns for step in turn.steps if step.item.epoch > said]
-        worked = any(step.edited or step.passed for step in since)
-        checked = any(step.passed for step in since)
+        worked = any(step.edited or step.passed for step in last.steps if step.item.epoch > said)
+        checked = any(step.passed for step in last.steps)
         return "\n".join(
             line
             for line in self._todo.body.split("\n")

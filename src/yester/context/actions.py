@@ -18,7 +18,6 @@ from typing import Any
 from yester.agents.values import relative_path, text_at
 from yester.cards import tools
 from yester.cards.failures import command_mark, error_mark
-from yester.cards.titles import title_words
 from yester.context.block import Context, Here, Page
 from yester.context.cards import find_open_ends, find_turns, is_finished, read_cards
 from yester.context.endings import ending_lines, find_ending
@@ -32,6 +31,7 @@ from yester.recall.authors import Stretch, find_line_authors
 from yester.redact import redact
 from yester.store.contract import Store
 from yester.text.edits import Edit, normalise_line, normalise_lines, planned_edits
+from yester.text.statements import title_words
 from yester.text.terms import query_terms
 
 BUDGET = 120  # tokens, all that is around the line among them

@@ -22,6 +22,8 @@ from yester.context.lines import (
 )
 from yester.model import DISTILLED, Filters, Hit, Item, Paging, Probe, TurnKey, replace
 from yester.store.contract import Store
+from yester.tables import load_pattern
+from yester.text.statements import Statement, statement_worth, title_words
 from yester.text.terms import text_terms
 
 MOST_CARDS = 120  # newest ones that are looked at
@@ -37,10 +39,11 @@ _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
 _RUN = re.compile(r"`[^`]+`")
 _COMMITTED = re.compile(r"\b(?:un)?commit", re.I)
 _FAILS = re.compile(r"\bfail(?:s|ing|ed|ures?)?\b|\bschlägt\b.*\bfehl\b|失败", re.I)
-# What is over with the session in which it was said, whatever became of it.
-_PASSING = re.compile(r"\b(?:merge|review|PR\b|pull request|draft|commit|push)", re.I)
 # What a later session, or its user in a shell, has done without a word.
 _SHARED = re.compile(r"\b(?:merge|PR\b|pull request|push)", re.I)
+_NEW = 0.4  # share of the words of a fact that its line does not have yet
+_TELLING = 0.4  # what a fact is worth at least
+_OF_WORK = re.compile(r":(?:work|found|commit:\w+)\Z")  # observations that tell what came of a turn
 _NAMES = re.compile(r"[\w./-]*[\w]+(?:[._/-][\w]+)+|\b[a-z]+[A-Z]\w+|`[^`]+`")
 
 
@@ -137,6 +140,13 @@ def is_work(card: Item) -> bool:
     return not card.subtitle or word in _WORK or (word == "answered" and bool(card.body))
 
 
+def is_passing(card: Item, cards: Sequence[Item]) -> bool:
+    """Does an answer tell how things stood before a later turn of these?"""
+    later = any(one.epoch > card.epoch for one in cards if one.session == card.session)
+    told = load_pattern("statements", "passing").search(f"{card.title} {card.body}")
+    return later and told is not None
+
+
 def drop_doubles(cards: Sequence[Item]) -> list[Item]:
     """Without turns that only committed what another one has done, without what is not verified and
     was changed again, and without the same title twice; the newest first."""
@@ -153,6 +163,56 @@ def drop_doubles(cards: Sequence[Item]) -> list[Item]:
         if not known and not (again and card.files_modified):
             kept.setdefault(card.title, card)
     return list(kept.values())
+
+
+# --- what came of them in detail -----------------------------------------------------------------
+
+
+def read_facts(store: Store, session: str, agent: str) -> dict[int, list[str]]:
+    """What was said at the end of each turn of a session, or in its commits, by the number of its
+    prompt. What was said on the way may have been refuted."""
+    filters = Filters(session=session, agent=agent, kinds=("observation",), source=DISTILLED)
+    found = [one for one in store.select(filters, Paging(_TURNS)) if _OF_WORK.search(one.ref)]
+    evidence = store.evidence([one.id for one in found])
+    sources = {source for pairs in evidence.values() for _, source in pairs}
+    tools = {item.id for item in store.get(list(sources)) if item.role == "tool"}
+    facts: dict[int, list[str]] = {}
+    for one in found:
+        pairs = evidence.get(one.id, ())
+        final = tools | {source for number, source in pairs if number == -1}
+        told = {number for number, source in pairs if source in final}
+        own = facts.setdefault(one.prompt_number, [])
+        own += [fact for number, fact in enumerate(one.facts) if number in told]
+    return facts
+
+
+def add_details(card: Item, facts: Sequence[str], room: int) -> str:
+    """Why, and the most telling facts that nothing else in its line says, as many as there is room
+    for. What was said of work that failed or was taken back did not come true."""
+    if card_status(card) not in ("done", "changed", "answered"):
+        return card.body
+    told = [card.body] if card.body else []
+    room -= len(card.body)
+    known = title_words(" ".join((card.title, card.body, *card.files_modified)))
+    worth = {fact: _fact_worth(fact, at) for at, fact in enumerate(facts)}
+    for fact in sorted(worth, key=lambda one: -worth[one]):
+        own = title_words(fact)
+        new = len(own - known) >= _NEW * len(own)
+        if new and worth[fact] >= _TELLING and len(fact) <= room:
+            told.append(fact)
+            known |= own
+            room -= len(fact)
+    return " ".join(one if one[-1] in ".!?。" else f"{one}." for one in told)
+
+
+def _fact_worth(fact: str, place: int) -> float:
+    """What comes first says what it is about; what leans on a sentence before it says little, and
+    nothing is said by what only leads on, is about the agent or explains something away."""
+    names = "explained away", "of the agent"
+    if fact[-1] == ":" or any(load_pattern("statements", one).search(fact) for one in names):
+        return 0.0
+    leans = load_pattern("statements", "leans").match(fact) is not None
+    return statement_worth(Statement(fact)) + max(0.8 - 0.2 * place, 0.0) - leans
 
 
 # --- open -----------------------------------------------------------------------------------------
@@ -176,7 +236,9 @@ def find_open_ends(cards: Sequence[Item], now: int) -> Iterator[OpenEnd]:
             bare = card.subtitle.endswith(("broken off", _UNSTARTED))
             yield OpenEnd(card, "" if bare else reason, True)
         for text in ends:
-            passes = not last and (not card.files_modified or _PASSING.search(text))
+            passes = not last and (
+                not card.files_modified or load_pattern("statements", "passing").search(text)
+            )
             passes = passes or (card.session != cards[0].session and _SHARED.search(text))
             told = text == reason or (whole and text == card.body)
             if not passes and not told and not any(_closes(one, text) for one in later):

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from yester.cards.statements import is_reason, split_statements
 from yester.cards.tools import replaced_texts, typed_command
 from yester.clock import Calendar
 from yester.context.block import Here
@@ -20,6 +19,7 @@ from yester.model import Failure, Filters, Item, replace
 from yester.store.contract import Store
 from yester.tables import load_pattern
 from yester.text.prose import strip_marks
+from yester.text.statements import is_reason, split_statements
 
 _ENDED = ("fixed", "instead")
 _TITLE, _WHY, _CODE, _COMMAND = 90, 120, 70, 90  # characters

@@ -109,6 +109,7 @@ def card_line(
     origin: str = "",
     dated: bool = True,
     names: Sequence[str] = (),
+    most: int = _WHY,
 ) -> str:
     """`45 done: “One connection per call” “It drops idle connections.” (client.py, `pytest` 9
     passed, 2 Nov; names EnsureSetup)`: a turn, what came of it, and why; and where it was found,
@@ -118,7 +119,7 @@ def card_line(
     edited = list(dict.fromkeys(name.rsplit("/", 1)[-1] for name in card.files_modified))[:_FILES]
     said = (card.title or card.sections.get("request", ""), why or card.body, evidence)
     title, why, evidence, *rest = clean_texts((*said, *edited, *names[:_FILES]))
-    title, why = shorten_text(title, TITLE), shorten_text(why, _WHY)
+    title, why = shorten_text(title, TITLE), shorten_text(why, most)
     if why.replace("`", "").startswith(title.rstrip("…")[:40]):  # the title is its beginning
         title, why = max(title, why, key=len), ""
     reason = f" {quote_text(why)}" if why else ""

@@ -4,6 +4,7 @@
     open        what is not done, as far as no later turn has closed it
     this        after compaction: what the session itself did, a line a turn
     last        the last session in which something was done, likewise
+    before      the turn that says most of each of the two sessions before that
     decided     decisions and what was kept on purpose
     failing     commands that do not work here, and what does instead
     at hand     what is known about the branch and the files that are changed
@@ -17,7 +18,7 @@ cache survives.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -28,12 +29,15 @@ from yester.context.cards import (
     MOST_CARDS,
     TO_COMMIT,
     OpenEnd,
+    add_details,
     describe_hit,
     drop_doubles,
     find_card,
     find_open_ends,
+    is_passing,
     is_work,
     read_cards,
+    read_facts,
 )
 from yester.context.lines import (
     TITLE,
@@ -55,7 +59,11 @@ from yester.text.document import estimate_tokens
 
 _SESSIONS = 40  # last sessions among which one is looked for that has no summary yet
 _WAITING = 500  # newest sessions that wait to be distilled
-_OPEN, _LAST, _DECIDED, _AT_HAND, _EARLIER = 5, 6, 4, 3, 6  # lines; titles
+_OPEN, _LAST, _DECIDED, _AT_HAND, _EARLIER = 5, 6, 4, 3, 5  # lines; titles
+_ANSWERS = 2  # beside work
+_BEFORE = 2  # sessions before the last one of which a line is told
+_DETAILS = 900  # characters of what is told of all turns of a session besides their titles
+_LONGEST = 360  # … of one turn
 _RULES = 400  # tokens of all rules together
 _WHY, _NOTE, _RULE, _WORDS = 200, 300, 240, 300  # characters
 _FILES = 2  # named in a line
@@ -65,6 +73,7 @@ _NEXT = 5  # prompts after a card, sub-agents' among them
 _FAILING = 2  # commands that do not work here
 _CHORE = re.compile(r"(?:docs|tests?|chore|ci|style|build)\b[(:!]", re.I)
 _FINE = re.compile(r"\b(?:works|done|fine|good|perfect|passt)\b|没问题", re.I)
+_ANSWERED = re.compile(r'\A"(.+?)"\s*=\s*"(.+)"\Z')  # a question and what the user chose
 _KEPT = ("decision", "constraint", "preference", "runbook", "tech_debt")
 
 
@@ -88,6 +97,7 @@ class _Block:
     own: str = ""
     told: set[int] = field(default_factory=set)
     turns: set[tuple[str, int]] = field(default_factory=set)  # session, prompt
+    facts: dict[str, dict[int, list[str]]] = field(default_factory=dict)  # by session and prompt
 
     def add_lines(
         self, heading: str, reason: str, lines: Iterable[_Line], most: int | None = None
@@ -102,6 +112,11 @@ class _Block:
                     self.turns.add((line.whole.session, line.whole.prompt_number))
             if number == most:
                 return
+
+    def read_facts(self, card: Item) -> Mapping[int, list[str]]:
+        if card.session not in self.facts:
+            self.facts[card.session] = read_facts(self.store, card.session, card.agent)
+        return self.facts[card.session]
 
     def dated_line(self, item: Item, text: str) -> str:
         return f"{item.id}: {quote_text(text)} ({self.here.calendar.day_label(item.epoch)})"
@@ -151,6 +166,9 @@ def at_start(
     others = [card for card in cards if card.session != here.session]
     _add_last(block, project, others, exchange)
     sessions = {session for session, _ in block.turns if session}
+    if not again:
+        _add_before(block, others, sessions)
+        sessions = {session for session, _ in block.turns if session}
     block.add_lines("Decided", "decided", _decided_lines(block, project), _DECIDED)
     failing = _failing_lines(store, project)
     block.add_lines("Does not work here", "fails here", failing, _FAILING)
@@ -269,23 +287,47 @@ def _add_last(block: _Block, project: Filters, cards: Sequence[Item], exchange: 
         _add_words(block, raw, _heading(block, raw, raw.ended))
     elif newest is not None:
         session = block.store.session(newest.session, newest.agent)
-        heading = _heading(block, session, newest.epoch)
         own = [card for card in cards if card.session == newest.session]
+        heading = _heading(block, session, newest.epoch, own)
         _add_cards(block, heading, "last session", own)
         if exchange and session is not None:
             _add_words(block, session, heading)
 
 
 def _add_cards(block: _Block, heading: str, reason: str, cards: Sequence[Item]) -> bool:
-    """The last turns of a session, the oldest first; is there something to tell of it?"""
+    """The last turns of a session, the oldest first; is there something to tell of it? Of answers
+    those that later turns have not overtaken."""
     telling = drop_doubles([card for card in cards if is_work(card)])
     new = [card for card in telling if not block.is_told(card)]
-    best = sorted(new, key=lambda card: card_status(card) == "answered")[:_LAST]
+    work = [card for card in new if card_status(card) != "answered"]
+    answers = [card for card in new if card not in work and not (work and is_passing(card, cards))]
+    best = [*work, *answers[: _ANSWERS if work else _LAST]][:_LAST]
     best.sort(key=lambda card: card.epoch)
-    calendar = block.here.calendar
-    lines = (_Line(card_line(card, calendar, dated=False), card.id, card) for card in best)
-    block.add_lines(heading, reason, lines)
+    block.add_lines(heading, reason, _card_lines(block, best, _DETAILS // max(len(best), 1)))
     return bool(telling)
+
+
+def _card_lines(
+    block: _Block, cards: Sequence[Item], room: int, dated: bool = False
+) -> Iterator[_Line]:
+    """Turns with what is known of them in detail."""
+    room = min(room, _LONGEST)
+    for card in cards:
+        facts = block.read_facts(card).get(card.prompt_number, [])
+        why = add_details(card, facts, room)
+        line = card_line(card, block.here.calendar, why, dated=dated, most=_LONGEST)
+        yield _Line(line, card.id, card)
+
+
+def _add_before(block: _Block, cards: Sequence[Item], told: Container[str]) -> None:
+    """Of the sessions before the last one the turn that says most of each."""
+    best: dict[str, Item] = {}
+    for card in cards:
+        if card.session not in told and not block.is_told(card) and _is_finished(card):
+            former = best.get(card.session, card)
+            best[card.session] = max((former, card), key=lambda one: _weight(one, frozenset()))
+    lines = _card_lines(block, list(best.values()), _DETAILS // 4, dated=True)
+    block.add_lines("Before that", "before", lines, _BEFORE)
 
 
 def _add_words(block: _Block, session: Session, heading: str) -> None:
@@ -341,7 +383,7 @@ def _last_words(store: Store, session: Session) -> list[Item]:
     return [*asked, *last("message", "assistant")]
 
 
-def _heading(block: _Block, session: Session | None, ended: int) -> str:
+def _heading(block: _Block, session: Session | None, ended: int, cards: Sequence[Item] = ()) -> str:
     calendar, prompts = block.here.calendar, 0
     if session is not None:
         ended, prompts = session.ended, session.prompts
@@ -350,6 +392,10 @@ def _heading(block: _Block, session: Session | None, ended: int) -> str:
     told = [f"{day} {calendar.time_label(ended)}" if near else day]
     if prompts:
         told.append(f"{prompts} prompt{'' if prompts == 1 else 's'}")
+    if session is not None and session.branch:
+        told.append(f"branch {short_name(session.branch)}")
+    if any(map(_is_finished, cards)) and not any("committed" in one.subtitle for one in cards):
+        told.append("nothing committed")
     return f"Last session ({', '.join(told)})"
 
 
@@ -365,7 +411,9 @@ def _decided_lines(block: _Block, project: Filters) -> Iterator[_Line]:
     )
     for item in (*kept, *found):
         if not block.is_told(item):
-            text = join_title(item.title, one_line(item.body, _WHY))
+            answers = (_ANSWERED.sub(r"\1 \2", one) for one in item.facts if one[-2:] != '?"')
+            text = one_line("; ".join(answers), _NOTE)
+            text = text or join_title(item.title, one_line(item.body, _WHY))
             yield _Line(block.dated_line(item, text), item.id, item)
 
 

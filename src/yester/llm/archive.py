@@ -26,7 +26,6 @@ from pathlib import Path
 
 from yester.cards import QUIET
 from yester.cards.drafts import WARNING
-from yester.cards.titles import title_words, word_overlap
 from yester.cards.turns import BRIEF_CHARS, BRIEF_TOOLS, distilled_items
 from yester.config import Config
 from yester.errors import SourceError
@@ -45,6 +44,7 @@ from yester.memories.memory_md import memory_paths
 from yester.model import Archived, Item, Queue, Session, Waiting
 from yester.store.contract import Store
 from yester.text.sentences import clean_text, one_line
+from yester.text.statements import title_words, word_overlap
 
 LATELY = 86_400_000  # ms; what ended before is no news
 LABELS: Mapping[str, str] = {

@@ -8,11 +8,13 @@ rows of tables/statements.toml know English, and of other languages the commones
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from yester.tables import load_pattern, load_rows
 from yester.text.prose import prose_sentences, strip_marks
+from yester.text.terms import STOP, text_terms
 
 LONGEST = 320  # characters of a statement; a longer one is cut where a clause ends
 TITLE = 80  # characters
@@ -24,6 +26,7 @@ _QUOTATION = re.compile(r"^[ \t]*>.*$", re.M)
 _WRAPPED = re.compile(r"(?<=[^\s.:!?>|#*`])[ \t]*\n(?=[ \t]*(?:[a-z(]|`[^`]))")
 _CODE_MARK = re.compile(r"(?<!`)`(?!`)")
 _CODE = "\ue000"  # stands for a code mark while a message is taken apart
+_ARROW = "\ue001"  # … and for an arrow: "1.5 → 2.0" says nothing without it
 _SPECIFIC = re.compile(
     r"\b\w+[_./]\w+|\w\(\)|\b[a-z]+[A-Z]\w+|\b[A-Z]{2,}\b|--\w|\d{2,}|\"[^\"]{2,}\""
 )
@@ -34,6 +37,13 @@ _A_WORD = re.compile(r"[\w'-]+(?:\s[\w'-]+)?[.!](?:\s|\Z)")
 _ASIDE = re.compile(r"\s*\([^()]{3,120}\)|\s*\[[^\[\]]{3,80}\]")
 _PLACES = re.compile(r" (?:in|for|across|during) ")
 _ENDS = " ,;:—–-("
+
+
+# What a statement that tells this is worth among others.
+_WORTH: Mapping[str, float] = {
+    "cause": 2.0, "gotcha": 1.4, "failed": 1.4, "decision": 1.1, "result": 1.0, "pattern": 0.5,
+    "why": 0.5, "how": 0.5, "next": -0.8, "guess": -3.0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +69,9 @@ def split_statements(text: str) -> list[Statement]:
     text = _WRAPPED.sub(" ", _QUOTATION.sub("", text[:_LONGEST_MESSAGE])).replace("’", "'")
     found: list[Statement] = []
     heading, lead = "", True
+    text = text.replace("→", _ARROW)
     for kind, marked in prose_sentences(_CODE_MARK.sub(_CODE, text)):
-        sentence = marked.replace(_CODE, "")
+        sentence = marked.replace(_CODE, "").replace(_ARROW, "→")
         bare = kind == "heading" and not _count_telling_words(sentence)
         lead = lead and (kind == "paragraph" or bare)
         above = "" if kind == "heading" else heading
@@ -124,9 +135,38 @@ def is_generic_heading(text: str) -> bool:
 
 
 def _count_telling_words(text: str) -> int:
+    return len(_telling_words(text))
+
+
+def telling_terms(text: str) -> frozenset[str]:
+    """What two texts have in common that speak of the same."""
+    return frozenset(text_terms(" ".join(_telling_words(text)))) - STOP
+
+
+def _telling_words(text: str) -> list[str]:
     generic = load_pattern("statements", "generic word")
-    words = [word.strip(":()?!.,") for word in text.split()]
-    return sum(not generic.fullmatch(word) for word in words)
+    words = (word.strip(":()?!.,") for word in text.split())
+    return [word for word in words if not generic.fullmatch(word)]
+
+
+def statement_worth(statement: Statement) -> float:
+    """How much a statement tells to somebody who was not there."""
+    told = sum(_WORTH.get(name, 0.0) for name in statement.tells)
+    named = 0.4 * min(statement.specific, 3)
+    point = 0.5 if statement.kind == "bullet" and statement.specific else 0.0
+    before = 1.0 if statement.text.endswith(":") else 0.0  # what it says comes after it
+    vague = 0.8 if not statement.specific and len(statement.text) < 60 else 0.0
+    return told + named + point - before - vague
+
+
+def title_words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}
+
+
+def word_overlap(one: Iterable[str], other: Iterable[str]) -> float:
+    """Share of common words of two titles."""
+    first, second = set(one), set(other)
+    return len(first & second) / len(first | second) if first | second else 0.0
 
 
 def same_form(text: str) -> str:
