@@ -398,13 +398,14 @@ class History:
         return group_turns(self._items, self._steps)
 
     def todo(self, turns: list[View]) -> str:
-        """What was left to do when it was last said; not where a later turn has gone on from there.
-        What was under way and was worked on since is done, and so is a check that passed."""
+        """What was left to do when it was last said; not what nobody has spoken of for long, nor
+        where a later turn has gone on from there. What was under way and was worked on since is
+        done, and so is a check that passed."""
         if self._todo is None:
             return ""
         said = self._todo.epoch
         last = next((turn for turn in reversed(turns) if any(map(_works, turn.steps))), None)
-        if last is None or said < last.started:
+        if last is None or said < max(last.started, turns[-LOOK_BACK:][0].started):
             return ""
         worked = any(step.edited or step.passed for step in last.steps if step.item.epoch > said)
         checked = any(step.passed for step in last.steps)
