@@ -34,7 +34,7 @@ from yester.cards.outcomes import (
 )
 from yester.cards.status import Committed
 from yester.cards.titles import is_imperative, request_title
-from yester.cards.tools import Error, file_names, list_names
+from yester.cards.tools import Error, defined_names, file_names, list_names
 from yester.cards.turns import Step, View
 from yester.clock import format_day
 from yester.memories.utterances import find_kind
@@ -80,7 +80,7 @@ _CAME_OF_IT = (
     r"now (?!i\b|let\b|that\b|when\b|whenever\b)"
     r"|the (?:fix|change) (?:(?:is|was) (?=\w+ing\b))?(?=\w+(?:s|ing)\b(?<!is|as))"
 )
-_SAYS_WHAT = re.compile(r"\bnow(?: \S+){5}")  # and not only that it is as follows
+_SAYS_WHAT = re.compile(r"\bnow(?: \S+){4}")  # and not only that it is as follows
 _RESULT_BEGINS = re.compile(_CAME_OF_IT, re.I)
 _SPEAKER = re.compile(
     rf"\A(?:{_CAME_OF_IT}|because (?=the\b)|(?:i|we)(?:'ve| have)? (?:also |now |successfully )?"
@@ -90,6 +90,7 @@ _SPEAKER = re.compile(
 _VERDICT = re.compile(
     r"(?:verdict|(?:short )?answer|conclusion|effort|review target)\s*[:—–-]\s", re.I
 )
+_ASKS = re.compile(r"(?:\w+,? ){0,2}(?:please|let'?s|(?:can|could|would) (?:you|we))\b", re.I)
 _BECAUSE = re.compile(r",? because\b", re.I)
 _REVIEW = re.compile(r"\breview\b", re.I)  # names what is looked at, and has many findings
 _BOLD = re.compile(r"\*\*([^*\n]{16,200}[.!])\*\*")
@@ -343,14 +344,18 @@ def _work_title(looked: Looked, gate: Gate) -> tuple[str, str]:
 
 
 def _changed_for(looked: Looked) -> str:
-    """What was wanted; where that says only what is wrong, with the files that were changed."""
-    wanted, files = looked.request_title, looked.turn.edited
-    if not wanted or is_fragment(wanted):
-        return f"Changed {file_names(files)}"
-    claims = not titles.names_fault(wanted) or is_imperative(looked.request)
-    if claims or looked.status.word in TAKEN_BACK:
+    """What was wanted, where that says what to do; else what was changed, by its names or with what
+    was said of it."""
+    wanted, turn = looked.request_title, looked.turn
+    wanted = "" if is_fragment(wanted) else wanted
+    asks = is_imperative(looked.request) or _ASKS.match(looked.request)
+    if wanted and (asks or looked.status.word in TAKEN_BACK):
         return wanted
-    changed = f"Changed {file_names(files, 1)}: "
+    if names := defined_names("\n".join(one.item.body for one in turn.steps if one.edited)):
+        return shorten_title(f"Changed {', '.join(names[:2])} in {file_names(turn.edited, 2)}")
+    if not wanted:
+        return f"Changed {file_names(turn.edited)}"
+    changed = f"Changed {file_names(turn.edited, 1)}: "
     return changed + shorten_title(wanted, TITLE - len(changed))
 
 

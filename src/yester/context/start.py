@@ -411,7 +411,8 @@ def _decided_lines(block: _Block, project: Filters) -> Iterator[_Line]:
     )
     for item in (*kept, *found):
         if not block.is_told(item):
-            answers = (_ANSWERED.sub(r"\1 \2", one) for one in item.facts if one[-2:] != '?"')
+            asked = filter(None, map(_ANSWERED.match, item.facts))
+            answers = (f"{one[1]} {one[2]}" for one in asked if one[2][-1] != "?")
             text = one_line("; ".join(answers), _NOTE)
             text = text or join_title(item.title, one_line(item.body, _WHY))
             yield _Line(block.dated_line(item, text), item.id, item)
