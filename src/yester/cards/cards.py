@@ -48,6 +48,7 @@ _TODO = 2  # lines of a list of things to do; of more, their number
 _NOT_YET = {"commit": "not committed", "push": "not pushed", "pr": "no pull request yet"}
 _OFFER = 300  # characters at the end of a message
 _FEW_WORDS = 5
+_BEGINNING = 24  # characters by which the line is known that a sentence begins
 _LEAD = 180  # characters of a sentence that another one leans on
 
 Sources = tuple[tuple[int, int], ...]  # (number of the fact, item it was taken from); -1: no fact
@@ -211,11 +212,11 @@ def _broken_off(turn: View, wanted: str) -> list[str]:
     """What a turn leaves open: what the user has to decide, with the sentence before it; else what
     was wanted, where that says what to do."""
     asks = split_sentences(turn.closing.body)[-2:] if turn.closing is not None else []
-    if not asks and not is_imperative(wanted):  # "Your way is fine" is nothing that is left
-        return [f"broken off in {file_names(turn.edited)}"] if turn.edited else []
-    if not asks:
-        return [wanted]
-    return [" ".join([*(cut_clause(one, _LEAD) for one in asks[:-1]), asks[-1]])]
+    if asks:
+        return [" ".join([*(cut_clause(one, _LEAD) for one in asks[:-1]), asks[-1]])]
+    if turn.edited and not is_imperative(wanted):  # "Your way is fine" is nothing that is left
+        return [f"broken off in {file_names(turn.edited)}"]
+    return [wanted]
 
 
 def _left_undone(turn: View, gate: Gate) -> list[str]:
@@ -227,12 +228,14 @@ def _left_undone(turn: View, gate: Gate) -> list[str]:
     left: dict[int, str] = {}
     said = gate.statements(closing)
     below = load_pattern("statements", "left below")
+    lines = {strip_marks(line)[:_BEGINNING] for line in closing.body.split("\n")}
     for at, one in enumerate(said):
         if one.kind == "heading" or gate.echoes(one.text, closing):
             continue
         undone = load_pattern("statements", "undone").search(one.text)
-        if not undone and below.match(one.heading) and count_words(one.text) > _FEW_WORDS:
-            left[at] = one.text
+        if not undone and below.match(one.heading):
+            if one.text[:_BEGINNING] in lines and count_words(one.text) > _FEW_WORDS:
+                left[at] = one.text
             continue
         offers = load_pattern("statements", "offer").search(one.text)
         if undone and offers and undone.end() < offers.start() and offers[0][0].isalpha():

@@ -93,6 +93,8 @@ _VERDICT = re.compile(
 _ASKS = re.compile(r"(?:\w+,? ){0,2}(?:please|let'?s|(?:can|could|would) (?:you|we))\b", re.I)
 _BECAUSE = re.compile(r",? because\b", re.I)
 _REVIEW = re.compile(r"\breview\b", re.I)  # names what is looked at, and has many findings
+# What comes first in a long sentence and does not say what was done.
+_CONDITION = re.compile(r"\A(?:when|if|once|after|since|because)\b[^,]{8,160}, (?=\w)", re.I)
 _BOLD = re.compile(r"\*\*([^*\n]{16,200}[.!])\*\*")
 _TO_GIT = re.compile(r"(?:[,;]? and|[,;])? (?:committed|pushed|amended)\b.*")
 
@@ -399,7 +401,9 @@ def _first_title(found: Sequence[Statement]) -> tuple[str, str] | None:
     leans = load_pattern("statements", "leans")
     cut: tuple[str, str] | None = None
     for one in found:
-        title = as_title(_TO_GIT.sub("", _SPEAKER.sub("", drop_interjection(one.text))))
+        text = drop_interjection(one.text)
+        text = _CONDITION.sub("", text) if len(text) > TITLE else text
+        title = as_title(_TO_GIT.sub("", _SPEAKER.sub("", text)))
         leads_up = one.text.endswith(f"{title[1:]}:") and not titles.find_type(title)
         leads_up = leads_up and _SAYS_WHAT.search(title) is None
         bare = drop_fixed(title)

@@ -345,11 +345,12 @@ def _given_up(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) 
 
 def _broken_off(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> str:
     """Was its last deed refused by the user, and no later turn goes on with it, on the same files
-    or with the very command; or was it a change at the end of the session? What was said of it is
-    an end, and so is a check that passed. Where nothing was changed, the next prompt goes on with
-    it."""
-    deed, ends = turns[at].last_deed, at == len(turns) - 1
-    if deed is None or turns[at].closing is not None:
+    or with the very command; or did the session end with a change, or while it only looked around?
+    What was said of it is an end, and so is a check that passed. Where nothing was changed, the
+    next prompt goes on with it."""
+    turn, ends = turns[at], at == len(turns) - 1
+    deed = turn.last_deed
+    if deed is None or turn.closing is not None:
         return ""
     files = {one.file for one in left}
     later = turns[at + 1 : at + 1 + back]
@@ -357,7 +358,8 @@ def _broken_off(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int
     goes_on |= any(step.main and step.main == deed.main for turn in later for step in turn.steps)
     if deed.ran.refused and (ends or (left and not goes_on)):
         return UNSTARTED if deed.item.tool in PLANS else "broken off"
-    return "broken off" if ends and deed.edited else ""
+    looks = not left and not deed.ran.command and not any(step.commits for step in turn.steps)
+    return "broken off" if ends and (deed.edited or looks) else ""
 
 
 def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None]:

@@ -23,7 +23,7 @@ from yester.context.lines import (
 from yester.model import DISTILLED, Filters, Hit, Item, Paging, Probe, TurnKey, replace
 from yester.store.contract import Store
 from yester.tables import load_pattern
-from yester.text.statements import Statement, statement_worth, title_words
+from yester.text.statements import Statement, statement_worth, telling_terms, title_words
 from yester.text.terms import text_terms
 
 MOST_CARDS = 120  # newest ones that are looked at
@@ -33,7 +33,12 @@ _FINDINGS = ("decision", "discovery")
 _OPEN_FOR = 21 * DAY
 _WORK = ("done", "changed", "failed", "reverted", "open")
 TO_COMMIT = "not committed"  # in the words of cards/cards.py
+_TO_DO = "to do: "  # in the words of cards/cards.py
+# Sessions with something to tell since which work that was begun is still open; and what nothing
+# was done about yet, or stands in a list of things to do.
+_OPEN_SESSIONS, _NEAR_SESSIONS = 6, 2
 _UNSTARTED = "plan not started"  # in the words of cards/status.py
+_SHARED_TERMS = 2
 _SAME = 0.5  # share of the words of what is open that closes it, in a later turn
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
 _RUN = re.compile(r"`[^`]+`")
@@ -41,6 +46,7 @@ _COMMITTED = re.compile(r"\b(?:un)?commit", re.I)
 _FAILS = re.compile(r"\bfail(?:s|ing|ed|ures?)?\b|\bschlägt\b.*\bfehl\b|失败", re.I)
 # What a later session, or its user in a shell, has done without a word.
 _SHARED = re.compile(r"\b(?:merge|PR\b|pull request|push)", re.I)
+_GOES_ON = re.compile(r"(?:also|still|then|however|and|but)\b", re.I)
 _NEW = 0.4  # share of the words of a fact that its line does not have yet
 _TELLING = 0.4  # what a fact is worth at least
 _OF_WORK = re.compile(r":(?:work|found|commit:\w+)\Z")  # observations that tell what came of a turn
@@ -207,43 +213,55 @@ def add_details(card: Item, facts: Sequence[str], room: int) -> str:
 
 def _fact_worth(fact: str, place: int) -> float:
     """What comes first says what it is about; what leans on a sentence before it says little, and
-    nothing is said by what only leads on, is about the agent or explains something away."""
-    names = "explained away", "of the agent"
+    nothing is said by what only leads on, tells of a moment that is over, is about the agent or
+    explains something away."""
+    names = "explained away", "of the agent", "of a moment"
     if fact[-1] == ":" or any(load_pattern("statements", one).search(fact) for one in names):
         return 0.0
-    leans = load_pattern("statements", "leans").match(fact) is not None
-    return statement_worth(Statement(fact)) + max(0.8 - 0.2 * place, 0.0) - leans
+    leans = load_pattern("statements", "leans").match(fact) or _GOES_ON.match(fact)
+    return statement_worth(Statement(fact)) + max(0.8 - 0.2 * place, 0.0) - bool(leans)
 
 
 # --- open -----------------------------------------------------------------------------------------
 
 
 def find_open_ends(cards: Sequence[Item], now: int) -> Iterator[OpenEnd]:
-    """What no later turn has closed, the newest first; nothing is open for ever."""
+    """What no later turn has closed, the newest first; nothing is open for ever. What was said to
+    be left is over when the same session goes on with the same files."""
     later: list[Item] = []
-    sessions: set[str] = set()
+    sessions: dict[str, set[str]] = {}  # those seen so far, and which files were changed there
     for card in cards:
         if card.epoch < now - _OPEN_FOR:
             return
         ends = [text for text in card.sections.get("next_steps", "").split("\n") if text]
         last = card.session not in sessions  # within a session only how it ended counts
-        sessions.add(card.session)
+        changed = sessions.setdefault(card.session, set())
+        worked = not changed.isdisjoint((*card.files_modified, *card.files_read))
+        changed.update(card.files_modified)
         reason = _unfinished_reason(card, ends)
         whole = card_status(card) == "open" or (last and card_status(card) == "failed")
         whole = whole and not is_finished(card, later)
+        later.append(card)
+        if len(sessions) > (_OPEN_SESSIONS if card.files_modified else _NEAR_SESSIONS):
+            continue  # others have gone on from there
         if whole:
             # Of a turn that was broken off only the request is known, and part of it may be done.
             bare = card.subtitle.endswith(("broken off", _UNSTARTED))
             yield OpenEnd(card, "" if bare else reason, True)
         for text in ends:
-            passes = not last and (
-                not card.files_modified or load_pattern("statements", "passing").search(text)
-            )
-            passes = passes or (card.session != cards[0].session and _SHARED.search(text))
             told = text == reason or (whole and text == card.body)
-            if not passes and not told and not any(_closes(one, text) for one in later):
+            passes = worked or _passes(text, card, last, len(sessions))
+            if not passes and not told and not any(_closes(one, text, card) for one in later[:-1]):
                 yield OpenEnd(card, text)
-        later.append(card)
+
+
+def _passes(text: str, card: Item, last: bool, sessions: int) -> bool:
+    """Is it over with its turn or session, whatever became of it?"""
+    if text.startswith(_TO_DO) and sessions > _NEAR_SESSIONS:
+        return True
+    if not last and (not card.files_modified or load_pattern("statements", "passing").search(text)):
+        return True
+    return sessions > 1 and _SHARED.search(text) is not None
 
 
 def _unfinished_reason(card: Item, ends: Sequence[str]) -> str:
@@ -282,12 +300,16 @@ def _changes_read(later: Item, card: Item) -> bool:
     return not set(later.files_modified).isdisjoint(card.files_read)
 
 
-def _closes(later: Item, text: str) -> bool:
-    """Has a later turn done what was said to be left? It says so, or names the same."""
+def _closes(later: Item, text: str, card: Item) -> bool:
+    """Has a later turn done what a card said to be left? It says so, or names the same; within a
+    session less will do."""
     if card_status(later) not in ("done", "changed"):
         return False
     if _COMMITTED.search(text) and "committed" in later.subtitle:
         return True
+    if later.session == card.session and later.files_modified:
+        said = " ".join((later.title, *(name.rsplit("/", 1)[-1] for name in later.files_modified)))
+        return len(telling_terms(text) & telling_terms(said)) >= _SHARED_TERMS
     return _speaks_of(later, text)
 
 

@@ -319,7 +319,7 @@ def _card_lines(
         yield _Line(line, card.id, card)
 
 
-def _add_before(block: _Block, cards: Sequence[Item], told: Container[str]) -> None:
+def _add_before(block: _Block, cards: Sequence[Item], told: Collection[str]) -> None:
     """Of the sessions before the last one the turn that says most of each."""
     best: dict[str, Item] = {}
     for card in cards:
@@ -327,7 +327,8 @@ def _add_before(block: _Block, cards: Sequence[Item], told: Container[str]) -> N
             former = best.get(card.session, card)
             best[card.session] = max((former, card), key=lambda one: _weight(one, frozenset()))
     lines = _card_lines(block, list(best.values()), _DETAILS // 4, dated=True)
-    block.add_lines("Before that", "before", lines, _BEFORE)
+    heading = "Before that" if told else "Earlier sessions"
+    block.add_lines(heading, "before", lines, _BEFORE)
 
 
 def _add_words(block: _Block, session: Session, heading: str) -> None:
