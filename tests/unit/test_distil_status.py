@@ -32,6 +32,17 @@ def changed(story: Story, prompt: str = "Use one connection per call") -> Story:
 
 
 HISTORIES = {
+    "a pull request was opened with it": (
+        lambda s: (changed(s), s.commits("One connection per call"), s.says("Done."),
+                   s.prompt("open a draft"),
+                   s.ran("gh pr create --draft --fill", "https://example.org/a/b/pull/12"),
+                   s.says("Opened.")),
+        ["done: committed abc1234 in PR #12", "answered"],
+    ),
+    "it ended while the agent only looked around": (
+        lambda s: (s.prompt("Write a test for the client"), s.reads(CLIENT)),
+        ["open: broken off"],
+    ),
     "a pipe hides the status, and nothing was counted": (
         lambda s: (changed(s), s.ran("go build ./... 2>&1 | tail -3", ""), s.says("It builds.")),
         ["changed: not verified"],

@@ -90,9 +90,16 @@ class _Made:
     commit: Commit
     edits: list[_Edit]
     ids: list[tuple[int, str]]
+    pull_request: tuple[int, str] = (0, "")  # opened with it, in which turn
 
     def id_until(self, turn: int) -> str:
         return next((id_ for since, id_ in reversed(self.ids) if since <= turn), "")
+
+    def named_until(self, turn: int) -> str:
+        """`4be1c02 in PR #12`"""
+        opened, number = self.pull_request
+        within = f"in PR #{number}" if number and opened <= turn else ""
+        return " ".join(filter(None, (self.id_until(turn), within)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +190,8 @@ class Changes:
                 if found[1] == "revert":
                     self.deeds.setdefault(turn, by)
         self._rename(turn, step)
+        if step.pull_request and self.commits:
+            self.commits[-1].pull_request = turn, step.pull_request
         for commit in step.commits:
             held = self._held_by(turn, step)
             self.commits.append(_Made(turn, step, commit, held, [(turn, commit.hash)]))
@@ -289,7 +298,7 @@ def _judge(changes: Changes, at: int, edits: Sequence[_Edit], back: int) -> Stat
             return Status("failed", _run_text(failing))
         passing = again if same else None  # nothing had to be changed for it
     if left:
-        ids = [one.commit.id_until(until) for one in committed if one.commit is not None]
+        ids = [one.commit.named_until(until) for one in committed if one.commit is not None]
         named = ", ".join(dict.fromkeys(filter(None, ids)))
         told = f"committed {named}".strip() if committed else ""
         if passing is None and not committed:
@@ -298,7 +307,7 @@ def _judge(changes: Changes, at: int, edits: Sequence[_Edit], back: int) -> Stat
             return Status("done", "; ".join(filter(None, (told, _run_text(passing)))))
         return Status("changed", "not verified")
     if mine := [made for made in changes.commits if made.turn == at]:
-        last_id = [made.id_until(until) for made in mine if made.step is mine[0].step][-1]
+        last_id = [made.named_until(until) for made in mine if made.step is mine[0].step][-1]
         return Status("done", f"committed {last_id}".strip())
     if at in changes.deeds:  # of a commit of another session, or of an earlier turn
         return Status("done", "; ".join(filter(None, (changes.deeds[at], _run_text(passing)))))

@@ -376,6 +376,7 @@ _FROM_INPUT = re.compile(
 _COMMITTED = re.compile(
     r"^\[(?P<branch>[^\]\n]+?) (?:\(root-commit\) )?(?P<hash>[0-9a-f]{7,40})\] ", re.M
 )
+_PULL_REQUEST = re.compile(r"/(?:pull|merge_requests)/(\d+)")
 # A repository made for a trial is not the project's.
 _TRIAL = re.compile(r"git init|mktemp|\bcd /tmp\b")
 
@@ -408,6 +409,13 @@ def find_rewrite(one: Ran) -> str:
     if one.failed or one.refused:
         return ""
     return "amend" if _AMENDS.search(one.command) else "pick" if _PICKS.search(one.command) else ""
+
+
+def find_pull_request(one: Ran) -> str:
+    """The number of the pull request that a command has opened; "" where it has opened none."""
+    opens = not one.failed and any("gh pr create" in part for part in split_command(one.command))
+    found = _PULL_REQUEST.findall(one.output) if opens else []
+    return found[-1] if found else ""
 
 
 def printed_commits(one: Ran) -> list[Commit]:

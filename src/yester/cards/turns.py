@@ -65,6 +65,7 @@ class Step:
     passed: bool | None = None  # of a check
     rewrites: str = ""  # how it has made commits anew
     printed: tuple[Commit, ...] = ()  # commits that it names with their ids
+    pull_request: str = ""  # the number of the one that it has opened
     why_not: str = ""
 
     @property
@@ -299,6 +300,7 @@ def read_step(
         commits=commits,
         rewrites=tools.find_rewrite(one),
         printed=tuple(tools.printed_commits(one)),
+        pull_request=tools.find_pull_request(one),
         passed=tools.judge_check(one, counts, errors) if check or (commits and counts) else None,
     )
 

@@ -176,16 +176,18 @@ def drop_doubles(cards: Sequence[Item]) -> list[Item]:
 
 def read_facts(store: Store, session: str, agent: str) -> dict[int, list[str]]:
     """What was said at the end of each turn of a session, or in its commits, by the number of its
-    prompt. What was said on the way may have been refuted."""
+    prompt. What was said on the way may have been refuted, and a plan tells how things were."""
     filters = Filters(session=session, agent=agent, kinds=("observation",), source=DISTILLED)
     found = [one for one in store.select(filters, Paging(_TURNS)) if _OF_WORK.search(one.ref)]
     evidence = store.evidence([one.id for one in found])
     sources = {source for pairs in evidence.values() for _, source in pairs}
-    tools = {item.id for item in store.get(list(sources)) if item.role == "tool"}
+    items = {item.id: item for item in store.get(list(sources))}
+    tools = {id_ for id_, item in items.items() if item.role == "tool"}
+    said = {id_ for id_, item in items.items() if item.kind == "message"} - tools
     facts: dict[int, list[str]] = {}
     for one in found:
         pairs = evidence.get(one.id, ())
-        final = tools | {source for number, source in pairs if number == -1}
+        final = tools | {source for number, source in pairs if number == -1 and source in said}
         told = {number for number, source in pairs if source in final}
         own = facts.setdefault(one.prompt_number, [])
         own += [fact for number, fact in enumerate(one.facts) if number in told]
