@@ -14,7 +14,10 @@ import pytest
 
 from tests.distilling import Story, distilled, fixed_bug, made
 from tests.stores import with_store
+from yester.clock import Calendar
 from yester.context.block import Here
+from yester.context.cards import holds, read_cards
+from yester.context.lines import card_line, card_status
 from yester.context.start import at_start
 from yester.errors import NotYours
 from yester.ingest.prepare import prepare_item
@@ -564,4 +567,7 @@ def test_an_attempt_of_another_session_is_named_in_whatever_order_they_come(stor
         stories[number].store(store)
         distilled(store)
     assert linked_cards(store) == [(1, 1)]
-    assert len(store.select(Filters(kinds=("summary",), types=("turn",)))) == 2  # both are found
+    newer, older = read_cards(store, Filters(projects=(SHOP.key,)))  # both are found
+    assert (card_status(older), holds(older)) == ("replaced", False)
+    assert f"by {newer.id}" in card_line(older, Calendar(BACKFILL, UTC))
+    assert holds(newer)

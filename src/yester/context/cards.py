@@ -31,7 +31,7 @@ _TURNS = 200  # of a session
 _OF_A_TURN = ("message", "prompt", "observation", "summary")
 _FINDINGS = ("decision", "discovery")
 _OPEN_FOR = 21 * DAY
-_WORK = ("done", "changed", "failed", "reverted", "open")
+_WORK = ("done", "changed", "failed", "reverted", "replaced", "open")
 TO_COMMIT = "not committed"  # in the words of cards/cards.py
 _TO_DO = "to do: "  # in the words of cards/cards.py
 # Sessions with something to tell since which work that was begun is still open; and what nothing
@@ -112,7 +112,7 @@ def find_turns(store: Store, turns: Collection[TurnKey]) -> dict[TurnKey, Item]:
 
 def holds(card: Item) -> bool:
     """What was said of work that failed or was taken back did not come true."""
-    return card_status(card) not in ("reverted", "failed")
+    return card_status(card) not in ("reverted", "failed", "replaced")
 
 
 def describe_hit(store: Store, hit: Hit, calendar: Calendar, most: int) -> tuple[int, str]:
@@ -126,13 +126,17 @@ def describe_hit(store: Store, hit: Hit, calendar: Calendar, most: int) -> tuple
 
 
 def _mark_reverts(cards: Sequence[Item]) -> list[Item]:
-    """A commit that a later session has reverted does not hold."""
+    """A commit that a later session has reverted does not hold, nor does work whose lines a later
+    turn took out."""
     reverts: dict[str, str] = {}
+    replaced = {card.supersedes: card.id for card in cards if card.supersedes}
     marked = []
     for card in cards:  # the newest first
         commits = _HASH.findall(card.subtitle.partition("committed ")[2])
         by = next((run for hash_, run in reverts.items() for one in commits
                    if hash_.startswith(one) or one.startswith(hash_)), "")  # fmt: skip
+        if not by and card.id in replaced and card_status(card) in ("done", "changed"):
+            card = replace(card, subtitle=f"replaced: by {replaced[card.id]}")
         marked.append(replace(card, subtitle=f"reverted: {by}") if by else card)
         for run in _RUN.findall(card.subtitle):
             if run.startswith("`git revert"):

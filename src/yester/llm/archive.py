@@ -126,8 +126,8 @@ def new_block(before: str, session: str, when: datetime, lines: Lines) -> str:
     known = {line.rstrip() for block in own for line in block.splitlines()}
     told = [
         bullet
-        for name, label in LABELS.items()
-        for text in getattr(lines, name)
+        for kind, label in LABELS.items()
+        for text in getattr(lines, kind)
         if (bullet := f"- {label}: {text}") not in known
     ]
     if not told:
