@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -47,20 +47,6 @@ class Answer:
     tokens_out: int
     stop: str = "done"
     cost: float | None = None
-
-
-class Model(Protocol):
-    name: str  # in prices and in what was spent
-    here: bool  # does it answer on this machine, where nobody is paid?
-    calls: int  # how many times the price of one request a question may cost
-
-    def complete(self, prompt: Prompt, seconds: float) -> Answer:
-        """The answer to a question, if it comes within `seconds`.
-
-        Its schema is asked for where the provider can be; the answer may differ all the same.
-        Raises Busy, Unreachable or Malformed, or a plain LlmError where asking again is no use. No
-        error quotes the key or the text.
-        """
 
 
 def open_model(config: Config) -> Model | None:
@@ -105,16 +91,16 @@ def read_key(text: str) -> str:
 class _ServedModel:
     """A model behind HTTP. A dialect says how a question is written and an answer read."""
 
-    calls = 1
+    calls = 1  # how many times the price of one request a question may cost
     provider: str
     url: str  # where the provider's own server is
     domain: str
     thinks: re.Pattern[str]  # models that are told to think little
 
     def __init__(self, model: str, key: str, url: str = "") -> None:
-        self.name = model
+        self.name = model  # in prices and in what was spent
         self._server = Server(url or self.url, key, "llm")
-        self.here = self._server.here
+        self.here = self._server.here  # does it answer on this machine, where nobody is paid?
         self._is_own = self._server.host.endswith(self.domain)
         if self._is_own and not key:
             raise ConfigError(
@@ -123,6 +109,12 @@ class _ServedModel:
         self._asks_format, self._asks_effort = True, self.thinks.search(model) is not None
 
     def complete(self, prompt: Prompt, seconds: float) -> Answer:
+        """The answer to a question, if it comes within `seconds`.
+
+        Its schema is asked for where the provider can be; the answer may differ all the same.
+        Raises Busy, Unreachable or Malformed, or a plain LlmError where asking again is no use. No
+        error quotes the key or the text.
+        """
         path, headers, body = self._write_request(prompt)
         try:
             found = self._server.post(path, {"model": self.name, **body}, seconds, headers)
@@ -310,6 +302,9 @@ class Claude:
             kind = Busy if found.get("api_error_status") in BUSY else LlmError
             raise kind(f"claude: {clean_message(text, self._key)}")
         return answer
+
+
+Model = _ServedModel | Claude
 
 
 def _run_program(
