@@ -21,8 +21,7 @@ import msgspec
 from yester.agents.descriptors import AGENTS, CLAUDE_EVENTS, Agent
 from yester.config import SETTINGS
 from yester.faces.cli.app import cli
-from yester.faces.http.description import SEARCH, SHARED, write_default
-from yester.faces.http.table import ENDPOINTS
+from yester.faces.http.table import ENDPOINTS, SEARCH, SHARED, write_default
 from yester.faces.mcp.server import HANDSHAKE, MODERN, load_tools
 from yester.faces.mcp.text import MOST
 from yester.operations.request import (

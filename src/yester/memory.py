@@ -260,18 +260,15 @@ class Memory:
         from yester.recall.timeline import match_sessions
 
         found = match_sessions(self.reading, text.removeprefix("S"))
-        keys = list(dict.fromkeys(one.key for one in found))
-        if len(keys) > 1:
-            raise UsageError(
-                f"session {quote_value(text)!r} may be {join_names(keys)}",
-                "write more of the id", parameter="session", value=text,
-            )  # fmt: skip
-        if found:  # one id in several projects: the longest of them
+        keys, quoted = list(dict.fromkeys(one.key for one in found)), quote_value(text)
+        if len(keys) == 1:  # one id in several projects: the longest of them
             return max(found, key=lambda one: one.items)
-        raise NotFound(
-            f"no session {quote_value(text)!r}",
-            "its number, its id, or 6 characters of it will do", parameter="session", value=text,
-        )  # fmt: skip
+        kind: type[UsageError | NotFound] = NotFound
+        what, fix = f"no session {quoted!r}", "its number, its id, or 6 characters of it will do"
+        if keys:
+            kind, what = UsageError, f"session {quoted!r} may be {join_names(keys)}"
+            fix = "write more of the id"
+        raise kind(what, fix, parameter="session", value=text)
 
     def check_names(self, filters: Filters) -> None:
         """For an empty answer: it may be a name nobody has, and then that is the answer."""
@@ -280,30 +277,24 @@ class Memory:
         from yester.recall.rank import IMPORTANCE
         from yester.store.figures import filter_facets
 
-        store = self.reading
+        store, tool = self.reading, filters.tool
         for name in filters.projects:
             self.find_project(name)
         if filters.session and not store.sessions(Filters(session=filters.session), Paging(1)):
             self.find_session(filters.session)
-
-        def is_unused(one: Filters) -> bool:
-            return not store.select(one, Paging(1))
-
-        agent, tool = filters.agent, filters.tool
-        if agent and agent not in AGENTS and is_unused(Filters(agent=agent)):
-            known = sorted({*AGENTS, *filter_facets(store, _LISTED_NAMES).agents})
-            raise unknown_name("agent", agent, known, "agent")
-        if tool and is_unused(Filters(tool=tool)):
+        if tool and not store.select(Filters(tool=tool), Paging(1)):
             raise NotFound(
                 f"no call of a tool {quote_value(tool)!r} is recorded",
                 "its name as the agent writes it, e.g. Bash", parameter="tool", value=tool,
             )  # fmt: skip
         # Known before anything has them.
-        usual = {*filter(None, IMPORTANCE), *CATEGORIES, *_TRANSCRIPT_TYPES}
-        for one in filters.types:
-            if one not in usual and is_unused(Filters(types=(one,))):
-                known = sorted({*usual, *filter_facets(store, 200).types})
-                raise unknown_name("type", one, known, "type")
+        types = {*filter(None, IMPORTANCE), *CATEGORIES, *_TRANSCRIPT_TYPES}
+        asked = [("type", one, types, Filters(types=(one,))) for one in filters.types]
+        asked.append(("agent", filters.agent, {*AGENTS}, Filters(agent=filters.agent)))
+        for what, name, usual, only in asked:
+            if name and name not in usual and not store.select(only, Paging(1)):
+                known = usual | getattr(filter_facets(store, 200), f"{what}s").keys()
+                raise unknown_name(what, name, known, what)
 
     # --- questions ------------------------------------------------------------------------------
 

@@ -15,8 +15,7 @@ import pytest
 from tests.table import each
 from yester.agents.descriptors import AGENTS
 from yester.config import SETTINGS
-from yester.faces.cli.app import COMMANDS, cli
-from yester.faces.cli.options import find_rows
+from yester.faces.cli.app import COMMANDS, cli, find_rows
 from yester.faces.http.table import ENDPOINTS
 from yester.memories.categories import CATEGORIES
 from yester.model import KINDS, STATUSES
@@ -205,7 +204,7 @@ def command_rows() -> dict[str, dict]:
     """Command as it is typed → its rows."""
     found = {}
     for name, rows in load_table("commands").items():
-        if name in ("shared", "modules", "modules_of_memory", "modules_of_import"):
+        if name in ("shared", "sections", "modules_of_memory", "modules_of_import"):
             continue
         below = all(isinstance(row, dict) and name in GROUPS for row in rows.values())
         found |= {f"{name} {part}": row for part, row in rows.items()} if below else {name: rows}

@@ -369,6 +369,23 @@ READING: Mapping[str, Mapping[str, Callable[[Faces], Any]]] = {
         "cli": lambda faces: faces.cli("stats")["limits"],
         "http": lambda faces: faces.http("/api/spend")["limits"],
     },
+    "projects": {
+        "cli": lambda faces: faces.cli("projects")["projects"],
+        "http": lambda faces: faces.http("/api/projects")["projects"],
+    },
+    "what is stored of each": {
+        "cli": lambda faces: faces.cli("privacy")["projects"],
+        "http": lambda faces: faces.http("/api/privacy")["projects"],
+    },
+    "settings": {
+        "cli": lambda faces: [*faces.cli("config")["settings"]],
+        "http": lambda faces: [one["name"] for one in faces.http("/api/settings")["settings"]],
+    },
+    "what would be forgotten": {
+        "cli": lambda faces: faces.cli("forget", "3")["kinds"],
+        "http": lambda faces: faces.post("/api/forget", ids=[3])["kinds"],
+        "python": lambda faces: faces.memory.forget(ids=[3]).kinds,
+    },
     "a context for a prompt": {
         "cli": lambda faces: ids_in(faces.cli("context", "--cwd", "/tmp", PROMPT)["text"]),
         "http": lambda faces: ids_in(

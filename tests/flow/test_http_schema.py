@@ -14,8 +14,7 @@ from schemathesis.specs.openapi.checks import negative_data_rejection
 import tests.fuzz.formats  # noqa: F401 -- makes our formats known
 import yester
 from tests.serving import serving
-from yester.faces.http.description import make_document
-from yester.faces.http.table import ENDPOINTS, EVENTS
+from yester.faces.http.table import ENDPOINTS, EVENTS, make_document
 
 # Whether something invalid was refused: an empty object or a number for a list is nothing one could
 # see in a query, and this check does not always know that. `make api` has it, with fixed cases.

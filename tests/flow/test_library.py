@@ -197,7 +197,6 @@ def test_remember_and_what_can_be_done_with_it(memory):
     assert memories.retire(new, force=True).item.status == "retired"
     assert memory.recall("tai") == []
     assert [change.what for change in memories.history(new)][:3] == ["retire", "restore", "archive"]
-    assert memories.gc({}) == []
 
 
 def test_without_a_project_a_memory_holds_everywhere(memory):

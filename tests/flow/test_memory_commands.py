@@ -72,16 +72,6 @@ def test_a_text_comes_from_the_standard_input(home):
         assert json.loads(done.stdout)["title"] == f"Heron {len(words)} stands in the water"
 
 
-def test_a_form_is_filled_in_in_the_editor(run, editor, home):
-    env = editor(r"""text = text.replace('trigger = ""', 'trigger = "Disk full"').replace(
-    'steps = ["not stated"]', 'steps = ["look", "clean"]')""")
-    kept = remember(run, "--type", "runbook", "--edit", env=env)
-    assert (kept["title"], kept["content"]["steps"]) == ("Disk full", ["look", "clean"])
-    ran = run("remember", "--edit", env=editor("pass"))
-    assert (ran.code, ran.err) == (1, "yester: nothing was written, so nothing is remembered\n")
-    assert not list((home / "run").glob("memory-*"))
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -550,26 +550,6 @@ def test_an_import_of_nothing_is_exit_code_1_and_of_nothing_readable_3(run, root
     assert ran.err.count("\n") == 2
 
 
-@pytest.mark.requirement("IMP-02")
-def test_from_python_too(memory_home, tmp_path):
-    opened, root = memory_home, tmp_path / "tree"
-    theirs(root)
-    report = opened.memories.take(root, "shop")
-    assert (report.added, report.problems) == (6, [])
-    assert opened.memories.sync(root, "shop").done == []
-    opened.remember("Use UTC", type="decision", project="shop")
-    assert [str(one) for one in opened.memories.sync(root, "shop", dry_run=True).done] == [
-        "write decision/use-utc"
-    ]
-    assert [one.what for one in opened.memories.sync(root, "shop").done] == ["write"]
-
-
-@pytest.fixture
-def memory_home(home):
-    with yester.open(home) as opened:
-        yield opened
-
-
 # --- MEMORY.md ---------------------------------------------------------------------------------
 
 

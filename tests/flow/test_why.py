@@ -24,7 +24,7 @@ from yester.operations.authorship import (
     explain_lines,
     history_lines,
 )
-from yester.operations.sessions import TimelineRequest
+from yester.operations.search import TimelineRequest
 from yester.project import Projects
 from yester.store import open_store
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from yester.faces.http.description import make_document
+from yester.faces.http.table import make_document
 from yester.faces.http.table import ENDPOINTS
 from yester.faces.mcp.server import load_tools
 

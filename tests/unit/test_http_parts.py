@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from tests.conftest import ROOT
 from tests.table import each
@@ -17,12 +19,12 @@ from yester.clock import parse_bound
 from yester.errors import ConfigError, NotFound, StoreBusy, StoreError, UsageError, YesterError
 from yester.faces.http import login
 from yester.faces.http.app import load_files
-from yester.faces.http.description import make_document
 from yester.faces.http.request import make_problem, read_body, read_query
-from yester.faces.http.table import ENDPOINTS
+from yester.faces.http.table import ENDPOINTS, make_document
 from yester.operations.items import BatchRequest
 from yester.operations.request import describe_schema, list_parameters
 from yester.operations.search import EverythingSearch, ObservationSearch, TypeSearch
+from yester.tables import load_table
 
 # --- parameters -----------------------------------------------------------------------------------
 
@@ -116,6 +118,20 @@ def test_every_endpoint_and_parameter_is_explained():
     assert len(ids) == len(set(ids)) == len(ENDPOINTS)
     page = (ROOT / "docs" / "reference" / "http.md").read_text("utf-8")
     assert all(f"### {one.method} {one.path}\n" in page for one in ENDPOINTS)
+
+
+def test_every_sentence_about_a_field_belongs_to_one():
+    known = {}
+    importlib.import_module("yester.faces.mcp.calls")
+    waiting = [Struct]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if kind.__module__.startswith(("yester.operations", "yester.faces")):
+            known.setdefault(kind.__name__, set()).update(kind.__struct_fields__)
+    for name, rows in load_table("meanings").items():
+        assert rows.keys() <= known[name], name
+        assert all(text.strip() for text in rows.values())
 
 
 # --- keys -----------------------------------------------------------------------------------------

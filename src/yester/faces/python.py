@@ -6,7 +6,6 @@ the range, a project goes by its name or key.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
@@ -17,16 +16,13 @@ import msgspec
 from msgspec import field
 from msgspec.structs import asdict
 
-from yester.clock import parse_bound
 from yester.errors import StoreError, UsageError
 from yester.ingest.prepare import content_hash
 from yester.ingest.transcripts import add_items
 from yester.memories import lifecycle
 from yester.memories.categories import clean_text, drop_surrogates, get_category
-from yester.memories.files import locate_folder
 from yester.memories.memory import GLOBAL, Author, read_history
 from yester.memories.remember import Choice, Draft, Kept, find_candidate, remember
-from yester.memories.sync import ImportReport, SyncReport, import_folder, sync_folder
 from yester.memory import Memory
 from yester.model import (
     KINDS,
@@ -40,22 +36,20 @@ from yester.model import (
     Project,
     Session,
     replace,
-)  # fmt: skip
+)
 from yester.operations import fields
 from yester.operations.actions import Fix, FixRequest, find_fixes
 from yester.operations.authorship import LineHistory, LinesRequest, explain_lines
 from yester.operations.context import ContextRequest, build_context
 from yester.operations.forget import ForgetRequest, Forgetting, forget_items
 from yester.operations.memories import find_place
-from yester.operations.request import Request, make_request
-from yester.operations.sessions import find_neighbours
+from yester.operations.request import Request, Time, make_request, read_filters
+from yester.operations.search import find_neighbours
 from yester.project import named_project
 from yester.recall.recall import Answer, Asked, make_hit
 from yester.recall.timeline import Timeline, recent_sessions
 from yester.redact import change_texts
 from yester.store.contract import Store
-
-Time = float | int | datetime | str | None
 
 
 class Narrowing(TypedDict, total=False):
@@ -149,9 +143,9 @@ class OpenMemory(Memory):
         _check_choice("scope", scope, "all", "project")
         if scope == "project" and not project:
             raise UsageError('scope="project" needs the name of a project')
-        present = _to_milliseconds(now)
-        filters = _make_filters(project if scope == "project" else None, present, narrowing)
-        filters = self.hide_private(filters, project or "")
+        present = self.now if now is None else int(now * 1000)
+        where = project if scope == "project" else None
+        filters = self._read_filters(where, present, narrowing, project or "")
         asked = Asked(
             query, filters, k, offset, order, explain, present, project=project or "",
             files=tuple(files), near=near,
@@ -162,11 +156,19 @@ class OpenMemory(Memory):
         found = self.answer(asked)
         return Explained(found) if explain else found.hits
 
+    def _read_filters(
+        self, project: str | None, now: int, narrowing: Narrowing, named: str = ""
+    ) -> Filters:
+        if unknown := set(narrowing.get("kinds", ())) - set(KINDS):
+            known = ", ".join(KINDS)
+            raise UsageError(f"kind {min(unknown)!r} is not known; the kinds are {known}")
+        given = {**narrowing, "projects": (project,) if project else ()}
+        return self.hide_private(read_filters(given, now), named)
+
     def fix(self, text: str, *, project: str | None = None) -> list[Fix]:
         """What ended an error before, given as it was printed: in `project`, else in any."""
-        return find_fixes(
-            self, make_request(FixRequest, {}, {"text": text, "project": project or ""})
-        ).fixes
+        given = {"text": text, "project": project or ""}
+        return find_fixes(self, make_request(FixRequest, {}, given)).fixes
 
     def timeline(
         self,
@@ -188,10 +190,10 @@ class OpenMemory(Memory):
         an iterable of hits, the oldest first, with `.before`, `.anchor` and `.after`.
         """
         _check_choice("scope", scope, "all", "project")
-        present = _to_milliseconds(now)
+        present = self.now if now is None else int(now * 1000)
         if isinstance(anchor, datetime):
             anchor = anchor.astimezone().isoformat()
-        filters = self.hide_private(_make_filters(project, present, narrowing))
+        filters = self._read_filters(project, present, narrowing)
         return find_neighbours(
             self, anchor, before, after, filters, query, scope == "all", now=present
         )
@@ -288,33 +290,10 @@ class OpenMemory(Memory):
         return [make_hit(item, names) for item in self.store.get(ids)]
 
 
-def _to_milliseconds(now: float | None) -> int:
-    return int((time.time() if now is None else now) * 1000)
-
-
-def _make_filters(project: str | None, now: int, narrowing: Narrowing) -> Filters:
-    given: dict[str, Any] = {name: value for name, value in narrowing.items() if value is not None}
-    for name in ("kinds", "types", "concepts"):
-        given[name] = tuple(given.get(name, ()))
-    if unknown := set(given["kinds"]) - set(KINDS):
-        raise UsageError(f"kind {min(unknown)!r} is not known; the kinds are {', '.join(KINDS)}")
-    for name in ("since", "until"):
-        if name in given:
-            given[name] = _read_bound(name, given[name], now)
-    return Filters(projects=(project,) if project else (), **given)
-
-
 def _check_choice(name: str, value: str, *choices: str) -> None:
     if value not in choices:
         allowed = " or ".join(f'"{choice}"' for choice in choices)
         raise UsageError(f"{name} is {value!r}, but must be {allowed}")
-
-
-def _read_bound(name: str, value: Time, now: int) -> int:
-    if isinstance(value, str):
-        return parse_bound(value, now, option=name, end=name == "until")
-    assert value is not None
-    return int((value.timestamp() if isinstance(value, datetime) else value) * 1000)
 
 
 # --- what `add` takes ----------------------------------------------------------------------------
@@ -375,7 +354,7 @@ def _make_item(
 
 class Memories:
     """Structured memories; every change goes into the history. A memory is named by its id or its
-    slug; `by` says who changes it (default: the user)."""
+    slug."""
 
     def __init__(self, memory: OpenMemory) -> None:
         self._memory, self._store = memory, memory.store
@@ -425,63 +404,34 @@ class Memories:
         category, where = get_category(type), self._find_place(project)
         return find_candidate(self._store, category, clean_text(text), where.key, tags)
 
-    def edit(self, name: int | str, changes: Mapping[str, Any], by: Author | None = None) -> Memo:
+    def edit(self, name: int | str, changes: Mapping[str, Any]) -> Memo:
         """Change title, tags, files, confidence, scope, path, type or fields of the content."""
-        by = by or self._memory.by()
-        return lifecycle.edit_memory(self._store, self._find_id(name), changes, by)
+        return lifecycle.edit_memory(self._store, self._find_id(name), changes, self._memory.by())
 
-    def retire(self, name: int | str, by: Author | None = None, *, force: bool = False) -> Memo:
-        return self._change_status(name, "retire", by, force)
+    def retire(self, name: int | str, *, force: bool = False) -> Memo:
+        return self._change_status(name, "retire", force)
 
-    def archive(self, name: int | str, by: Author | None = None) -> Memo:
-        return self._change_status(name, "archive", by)
+    def archive(self, name: int | str) -> Memo:
+        return self._change_status(name, "archive")
 
-    def restore(self, name: int | str, by: Author | None = None) -> Memo:
-        return self._change_status(name, "restore", by)
+    def restore(self, name: int | str) -> Memo:
+        return self._change_status(name, "restore")
 
-    def supersede(self, old: int | str, new: int | str, by: Author | None = None) -> Memo:
+    def _change_status(self, name: int | str, step: str, force: bool = False) -> Memo:
+        id_, by = self._find_id(name), self._memory.by()
+        return lifecycle.change_status(self._store, id_, step, by, force=force)
+
+    def supersede(self, old: int | str, new: int | str) -> Memo:
         """Let `new` stand in the place of `old`; what is new."""
         ids = self._find_id(old), self._find_id(new)
-        return lifecycle.supersede_memory(self._store, *ids, by or self._memory.by())[1]
+        return lifecycle.supersede_memory(self._store, *ids, self._memory.by())[1]
 
-    def undo(self, name: int | str = 0, by: Author | None = None) -> Sequence[Memo]:
+    def undo(self, name: int | str = 0) -> Sequence[Memo]:
         """Take back the last change, of this memory or at all."""
-        return lifecycle.undo_change(self._store, by or self._memory.by(), self._find_id(name))
+        return lifecycle.undo_change(self._store, self._memory.by(), self._find_id(name))
 
     def history(self, name: int | str = 0, limit: int = -1) -> Sequence[Change]:
         return read_history(self._store, self._find_id(name), limit)
-
-    def gc(
-        self, rules: Mapping[str, lifecycle.RetentionRule], *, dry_run: bool = True
-    ) -> Sequence[lifecycle.Due]:
-        """What is due by these rules (`yester.memories.lifecycle.parse_retention`) and by grace."""
-        collect = lifecycle.find_due if dry_run else lifecycle.collect_due
-        return [*collect(self._store, rules, self._memory.now)]
-
-    def sync(
-        self,
-        folder: str | Path,
-        project: str,
-        *,
-        emptied: bool = False,
-        dry_run: bool = False,
-    ) -> SyncReport:
-        """Bring the files in a `.claude/memory` folder and a project's memories into step."""
-        by = Author("sync", self._memory.now, "file", f"from {folder}")
-        root, where = locate_folder(Path(folder))[0], self._find_place(project)
-        return sync_folder(self._store, root, where, by, emptied=emptied, dry_run=dry_run)
-
-    def take(self, folder: str | Path, project: str) -> ImportReport:
-        """Import the memories in a `.claude/memory` folder; nothing is written there."""
-        by = Author("import", self._memory.now, "import", f"from {folder}")
-        root, where = locate_folder(Path(folder))[0], self._find_place(project)
-        return import_folder(self._store, root, where, by)
-
-    def _change_status(
-        self, name: int | str, what: str, by: Author | None, force: bool = False
-    ) -> Memo:
-        by = by or self._memory.by()
-        return lifecycle.change_status(self._store, self._find_id(name), what, by, force=force)
 
     def _find_id(self, name: int | str) -> int:
         return self.get(name).item.id if name else 0

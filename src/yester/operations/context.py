@@ -5,26 +5,34 @@ Nothing of it is written into the ledger here: that is for what an agent's hook 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
 
 from yester import git
 from yester.agents.values import relative_path
 from yester.config import narrow_config
-from yester.context.block import Context, Here
+from yester.context.block import Context, Here, Left, Shown
 from yester.context.prompt import Given, at_prompt, at_read
 from yester.context.start import at_start, for_agent
+from yester.context.talk import trivial
 from yester.errors import UsageError
-from yester.fence import MOST_UNITS
+from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.files import narrow_limit
 from yester.memories.rules import applicable_rules
 from yester.memory import Memory
-from yester.model import TAKEN_UP, Project, replace
+from yester.model import TAKEN_UP, Filters, Paging, Project, replace
+from yester.operations import fields
+from yester.operations.request import Request
 from yester.project import Projects
 from yester.recall.beginning import changed_files
 from yester.recall.conversation import read_conversation
 from yester.recall.rank import Weights
+from yester.recall.recall import Cut
 from yester.store.contract import Store
+from yester.text.document import estimate_tokens
 
 # The events that are answered, by the names of Claude Code → what happens.
 EVENTS: Mapping[str, str] = {
@@ -118,3 +126,84 @@ def choose_context(
     if request.event == "UserPromptSubmit":
         return at_prompt(store, request.prompt, here, given)
     return at_read(store, request.file, here, given)
+
+
+# --- shown before it happens ----------------------------------------------------------------------
+
+_FLOOR = "below the floor"
+# What a prompt may be that needs no search, besides short.
+_NOT_LOOKED_UP = {
+    "slash command": "a slash command is not looked up",
+    "directive": "it only says what to do, so it is not looked up",
+}
+
+
+class PreviewRequest(Request, kw_only=True):
+    event: Literal["SessionStart", "UserPromptSubmit", "PreToolUse", "SubagentStart"] = (
+        "SessionStart"
+    )
+    project: fields.Name = ""
+    cwd: fields.Folder = ""
+    prompt: fields.Text = ""
+    file: fields.Name = ""
+    budget: Annotated[int, Meta(ge=100, le=10000)] = 700
+
+
+class LeftOut(Struct, kw_only=True):
+    id: int
+    score: float
+    why: str
+
+
+class ContextShown(Struct, kw_only=True):
+    text: str
+    tokens: int
+    shown: list[Shown]
+    left: list[LeftOut]
+    why: str
+
+
+def preview_text(memory: Memory, request: PreviewRequest) -> str:
+    """The text an agent would be given."""
+    return _build_preview(memory, request).text
+
+
+def preview_context(memory: Memory, request: PreviewRequest) -> ContextShown:
+    """The same, with the reason of each line."""
+    found = _build_preview(memory, request)
+    return ContextShown(
+        text=found.text,
+        tokens=estimate_tokens(found.text),
+        shown=[replace(one, score=round(one.score, 4)) for one in found.shown],
+        left=describe_omissions(found.left),
+        why="" if found.text else _explain_silence(request, found),
+    )
+
+
+def _explain_silence(request: PreviewRequest, found: Context) -> str:
+    asks = request.event == "UserPromptSubmit"
+    if asks and (kind := trivial(strip_fenced(request.prompt))):
+        return _NOT_LOOKED_UP.get(kind, "too short to look up")
+    reasons = [one.why for one in found.left]
+    return next((why for why in (_FLOOR, *reasons) if why in reasons), "nothing found")
+
+
+def _build_preview(memory: Memory, request: PreviewRequest) -> Context:
+    project, cwd = None, request.cwd
+    if not cwd:
+        name = request.project
+        if not name:
+            newest = memory.reading.sessions(Filters(), Paging(1))
+            if not newest:
+                return Context()
+            name = newest[0].project
+        project = memory.find_project(name)
+        cwd = project.root
+    wanted = ContextRequest(
+        request.event, cwd, request.prompt, request.file, request.budget, project
+    )
+    return build_context(memory, wanted)
+
+
+def describe_omissions(cut: Sequence[Cut | Left]) -> list[LeftOut]:
+    return [LeftOut(id=one.item, score=round(one.score, 4), why=one.why) for one in cut]

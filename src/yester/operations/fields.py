@@ -1,4 +1,4 @@
-"""The words that the fields of requests are made of: a type, its limits, one sentence of help."""
+"""The words that the fields of requests are made of: types with their limits."""
 
 from __future__ import annotations
 
@@ -22,13 +22,25 @@ def about(description: str, **limits: Any) -> Meta:
 
 
 Name = Annotated[str, Meta(max_length=400)]
+GivenName = Annotated[str, Meta(min_length=1, max_length=400)]
 # Of a list that is written with commas nobody can tell later where a comma was meant as such: any
 # text is one, and the length of a request's head is the limit.
 Names = list[str]
 Text = Annotated[str, Meta(max_length=4_000)]
+GivenText = Annotated[str, Meta(min_length=1, max_length=4_000)]
 Since = Annotated[str, Meta(max_length=40, extra_json_schema={"format": "yester-since"})]
 Until = Annotated[str, Meta(max_length=40, extra_json_schema={"format": "yester-until"})]
+Range = Annotated[str, Meta(max_length=200, extra_json_schema={"format": "yester-range"})]
+Folder = Annotated[
+    str,
+    Meta(
+        max_length=4_000,
+        pattern=r"^(/[^\x00]*)?$",
+        extra_json_schema={"format": "yester-folder"},
+    ),
+]
 Id = Annotated[int, Meta(ge=1, le=LARGEST)]
+Number = Annotated[int, Meta(ge=0, le=LARGEST)]
 Count = Annotated[int, about("At most so many.", ge=1, le=100)]
 Offset = Annotated[int, about("Leave out the first ones.", ge=0, le=1_000_000)]
 Shape = Annotated[Form, about("index: a row each, ~75 tokens; full: everything, so ask for few.")]

@@ -1,5 +1,5 @@
 """Items as rows of an answer, in the index form of about 75 tokens and in the full form; items by
-their ids, and by what they are.
+their ids, and by what they are; what agents were shown, and what came of it.
 
 Everything is redacted once more on its way out: it may be older than the newest rule. Texts are
 otherwise as they were recorded, whatever they hold: whoever shows them must treat them as data.
@@ -8,6 +8,7 @@ Times are milliseconds since 1970 unless their name says otherwise. What is UNSE
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -18,16 +19,14 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 from yester import model
 from yester.cards.tools import call_title, split_call
 from yester.clock import format_day, format_iso
-from yester.context.lines import item_icon
+from yester.context.lines import ESTIMATE_NOTE, item_icon
 from yester.errors import StoreError
 from yester.memories.chains import list_chain
 from yester.memory import Memory, missing_items
-from yester.model import Feedback, Filters, Hit, Paging
+from yester.model import Feedback, Filters, Hit, Injection, Paging, UseCounts
 from yester.operations import fields
-from yester.operations.answer import make_answer
-from yester.operations.fields import about
-from yester.operations.ledger import Use, describe_use
-from yester.operations.request import FormattedRequest, ItemRequest, Request, make_filters
+from yester.operations import request as requests
+from yester.recall.feedback import GIVEN_BY_HAND, WORTH, usefulness
 from yester.recall.rank import TOLD
 from yester.redact import redact, redact_value
 from yester.store.contract import Store
@@ -66,7 +65,7 @@ class Row(Struct, kw_only=True):
     """An item, a session (kind session) or the place of an anchor (type anchor). What stands behind
     `anchor` is there in the full form alone."""
 
-    id: Annotated[int, about("An item's; of a session, that of an item that tells most of it.")]
+    id: int
     kind: str
     type: str
     icon: str
@@ -75,32 +74,25 @@ class Row(Struct, kw_only=True):
     date: str
     created_at_epoch: int
     project: str
-    tokens: Annotated[int, about("What the full form costs to read, about.")]
+    tokens: int
     score: float | UnsetType = UNSET
     snippet: str | UnsetType = UNSET
     concepts: list[str] | UnsetType = UNSET
     stale: str | UnsetType = UNSET
     duplicates: int | UnsetType = UNSET
-    parts: Annotated[list[int], about("What else was found of the same turn.")] | UnsetType = UNSET
+    parts: list[int] | UnsetType = UNSET
     factors: dict[str, float] | UnsetType = UNSET  # what each added to the score
     signs: dict[str, float] | UnsetType = UNSET  # what else is known of how well it fits
     arms: list[str] | UnsetType = UNSET
     session: str | UnsetType = UNSET
-    session_db_id: Annotated[int, about("The session's number: /api/sessions/S12.")] | UnsetType = (
-        UNSET
-    )
+    session_db_id: int | UnsetType = UNSET
     agent: str | UnsetType = UNSET
     prompts: int | UnsetType = UNSET
     timestamp: int | UnsetType = UNSET
     anchor: bool | UnsetType = UNSET
     narrative: str | UnsetType = UNSET
-    input: Annotated[str, about("Of a tool: what of the narrative it was given.")] | UnsetType = (
-        UNSET
-    )
-    output: (
-        Annotated[str, about("What it gave back; missing where the two cannot be told apart.")]
-        | UnsetType
-    ) = UNSET
+    input: str | UnsetType = UNSET
+    output: str | UnsetType = UNSET
     facts: list[str] | UnsetType = UNSET
     files: list[str] | UnsetType = UNSET
     files_read: list[str] | UnsetType = UNSET
@@ -131,9 +123,7 @@ class Row(Struct, kw_only=True):
     completion: str | UnsetType = UNSET
     learnings: str | UnsetType = UNSET
     files_edited: list[str] | UnsetType = UNSET
-    sources: (
-        Annotated[list[int], about("In a transcript: the items it was made of.")] | UnsetType
-    ) = UNSET
+    sources: list[int] | UnsetType = UNSET
 
 
 # What the full form has of an item as it is there, and what of that must stay as it is.
@@ -238,7 +228,7 @@ class Rows:
     # --- sessions -------------------------------------------------------------------------------
 
     def describe_session(self, session: model.Session) -> Session:
-        return make_answer(
+        return requests.make_answer(
             Session, session, db_id=session.id, session=session.key, agent=session.agent,
             project=self._project_name(session.project), created_at=format_iso(session.started),
         )  # fmt: skip
@@ -316,39 +306,29 @@ def _repeats_title(title: str, text: str) -> bool:
 # --- by id, and by what they are -----------------------------------------------------------------
 
 
-class ItemsRequest(FormattedRequest, kw_only=True):
+class ItemsRequest(requests.FormattedRequest, kw_only=True):
     limit: fields.Count = 20
     offset: fields.Offset = 0
     kinds: fields.Kinds = field(default_factory=list)
-    types: Annotated[fields.Names, about("Only these types.")] = field(default=[], name="type")
-    order: Annotated[Literal["date_desc", "date_asc"], about("In which order.")] = field(
-        default="date_desc", name="orderBy"
-    )
+    types: fields.Names = field(default=[], name="type")
+    order: Literal["date_desc", "date_asc"] = field(default="date_desc", name="orderBy")
 
 
-class BatchRequest(Request, kw_only=True):
+class BatchRequest(requests.Request, kw_only=True):
     ids: Annotated[
         list[fields.Id | Annotated[str, Meta(pattern="^#?[0-9]{1,15}$", examples=["#12"])]],
-        about('12, "12" or "#12".', min_length=1, max_length=fields.MOST_IDS),
+        Meta(min_length=1, max_length=fields.MOST_IDS),
     ]
     format: fields.Shape = "full"
-    order: Annotated[Literal["given", "date_desc", "date_asc"], about("In which order.")] = field(
-        default="given", name="orderBy"
-    )
+    order: Literal["given", "date_desc", "date_asc"] = field(default="given", name="orderBy")
 
 
 class Item(Struct, kw_only=True):
     item: Row
     use: Use
-    sources: Annotated[list[Row], about("What it was made of.")]
-    made: Annotated[list[Row], about("What was made of it.")]
-    chain: Annotated[
-        list[Row],
-        about(
-            "What it stands in the place of, itself, and what stands in its place; the oldest "
-            "first. Empty where it stands alone."
-        ),
-    ]
+    sources: list[Row]
+    made: list[Row]
+    chain: list[Row]
 
 
 class Items(Struct, kw_only=True):
@@ -361,7 +341,7 @@ class Items(Struct, kw_only=True):
 
 def list_items(memory: Memory, request: ItemsRequest) -> Items:
     """Items by what they are, the newest first."""
-    filters = make_filters(memory, request, echoes=True)
+    filters = requests.make_filters(memory, request, echoes=True)
     page = Paging(request.limit + 1, request.offset, oldest_first=request.order == "date_asc")
     found = memory.reading.select(filters, page)
     if not found:
@@ -372,7 +352,7 @@ def list_items(memory: Memory, request: ItemsRequest) -> Items:
     return Items(count=len(results), format=request.format, results=results, more=more)
 
 
-def show_item(memory: Memory, request: ItemRequest) -> Item:
+def show_item(memory: Memory, request: requests.ItemRequest) -> Item:
     """One item whole, and what is known of its use."""
     store, id_ = memory.reading, request.id
     for item in store.get([id_]):
@@ -422,3 +402,203 @@ def record_fetched(store: Store, ids: Sequence[int], now: int, session: int = 0)
     if shown:
         with suppress(StoreError, OSError), store.transaction("ledger", patience=_PATIENCE):
             store.append([Feedback(id_, "fetched", now, session) for id_ in shown])
+
+
+# --- what agents were shown, and what came of it --------------------------------------------------
+
+Came = Literal["", "fetched", "opened", "acted-on", "useful", "useless"]
+_NOTHING = UseCounts(0, 0, {})
+_GONE = model.Item("", "", title="(gone)")
+_BEGINNING = 200  # characters of a prompt
+# What may have come of something, the strongest sign first, and its name here.
+_USES: Sequence[tuple[str, Came]] = (
+    ("useless", "useless"), ("useful", "useful"), ("acted", "acted-on"), ("opened", "opened"),
+    ("fetched", "fetched"),
+)  # fmt: skip
+
+
+class LinesRequest(requests.Request, kw_only=True):
+    before: fields.Number = 0
+    limit: Annotated[int, Meta(ge=1, le=500)] = 50
+
+
+class LedgerRequest(LinesRequest, kw_only=True):
+    session: fields.Name = ""
+    item: fields.Number = 0
+
+
+class FeedbackRequest(LinesRequest, kw_only=True):
+    item: fields.Number = 0
+
+
+class GiveFeedback(requests.Request, kw_only=True):
+    ids: Annotated[list[fields.Id], Meta(min_length=1, max_length=fields.MOST_IDS)]
+    what: Literal["useful", "useless", "opened", "undo"]
+
+
+class LedgerLine(Struct, kw_only=True):
+    """A line of the ledger: an item that an agent was shown."""
+
+    id: int
+    epoch: int
+    event: str
+    item: int
+    kind: str
+    type: str
+    title: str
+    project: str
+    session: str
+    session_db_id: int
+    prompt_number: int
+    score: float
+    tokens: int
+    discovery_tokens: int
+    reason: str
+    used: Came
+    prompt: str
+
+
+class Ledger(Struct, kw_only=True):
+    count: int
+    injections: list[LedgerLine]
+    next_before: int
+    note: str
+
+
+class FeedbackLine(Struct, kw_only=True):
+    id: int
+    item: int
+    what: str
+    epoch: int
+    session_db_id: int
+
+
+class FeedbackLines(Struct, kw_only=True):
+    count: int
+    feedback: list[FeedbackLine]
+    next_before: int
+
+
+class Use(Struct, kw_only=True):
+    """What is known of an item's use: from -1 (in the way) over 0 (nothing) to 1."""
+
+    id: int
+    use: float
+    shown: int
+    used_in: int
+    feedback: dict[str, int]
+    listed: int
+
+
+class Uses(Struct, kw_only=True):
+    items: list[Use]
+
+
+def list_injections(memory: Memory, request: LedgerRequest) -> Ledger:
+    """What agents were shown, the newest first."""
+    session = memory.find_session(request.session).id if request.session else 0
+    where = {name: id_ for name, id_ in (("session", session), ("item", request.item)) if id_}
+    lines = memory.reading.entries(Injection, where, _lines_page(request))
+    shown = describe_injections(memory.reading, lines)
+    return Ledger(
+        count=len(lines), injections=shown, next_before=_next_page(request, lines),
+        note=ESTIMATE_NOTE,
+    )  # fmt: skip
+
+
+def _lines_page(request: LinesRequest) -> Paging:
+    return Paging(request.limit, behind=(request.before,) if request.before else ())
+
+
+def _next_page(request: LinesRequest, lines: Sequence[Injection | Feedback]) -> int:
+    return lines[-1].id if len(lines) == request.limit else 0
+
+
+def describe_injections(store: Store, lines: Sequence[Injection]) -> list[LedgerLine]:
+    items = {item.id: item for item in store.get(sorted({line.item for line in lines}))}
+    names = {project.key: project.name for project in store.projects()}
+    feedback: defaultdict[int, list[Feedback]] = defaultdict(list)
+    for one in store.entries(Feedback, {"item": list(items)}):
+        feedback[one.item].append(one)
+    sessions = {
+        number: next(iter(store.sessions(Filters(session_id=number))), None)
+        for number in {line.session for line in lines}
+    }
+    prompts = {
+        (number, prompt): _prompt_beginning(store, sessions[number], prompt)
+        for number, prompt in {(line.session, line.prompt_number) for line in lines}
+    }
+    shown = []
+    for line in lines:
+        item, session = items.get(line.item, _GONE), sessions[line.session]
+        shown.append(
+            requests.make_answer(
+                LedgerLine, line, kind=item.kind, type=redact(item.type),
+                title=shorten_text(redact(item.title or item.body), _TITLE),
+                project=redact(names.get(item.project, item.project)),
+                session=session.key if session else "", session_db_id=line.session,
+                score=round(line.score, 4), discovery_tokens=item.discovery_tokens,
+                used=_strongest_use(line, feedback[line.item]),
+                prompt=prompts[line.session, line.prompt_number],
+            )
+        )  # fmt: skip
+    return shown
+
+
+def _strongest_use(line: Injection, feedback: Sequence[Feedback]) -> Came:
+    """What came of it where it was shown; the user's word (of no session) counts everywhere."""
+    known = {one.what for one in feedback if one.session in (0, line.session)}
+    return next((name for what, name in _USES if what in known), "")
+
+
+def _prompt_beginning(store: Store, session: model.Session | None, number: int) -> str:
+    """The beginning of the prompt of this number in a session."""
+    if session is None or not number:
+        return ""
+    prompts = Filters((session.project,), ("prompt",), session=session.key, agent=session.agent)
+    found = store.select(prompts, Paging(1, number - 1, oldest_first=True))
+    return redact(found[0].body)[:_BEGINNING] if found else ""
+
+
+def list_feedback(memory: Memory, request: FeedbackRequest) -> FeedbackLines:
+    """What came of it, the newest first."""
+    where = {"item": request.item} if request.item else {}
+    lines = memory.reading.entries(Feedback, where, _lines_page(request))
+    told = [requests.make_answer(FeedbackLine, one, session_db_id=one.session) for one in lines]
+    return FeedbackLines(count=len(lines), feedback=told, next_before=_next_page(request, lines))
+
+
+def give_feedback(memory: Memory, request: GiveFeedback) -> Uses:
+    """Say whether items were of use.
+
+    The last word of the user counts; having looked at something adds to what is known.
+    """
+    ids = list(dict.fromkeys(request.ids))
+    record_feedback(memory, ids, request.what)
+    return Uses(items=describe_use(memory.store, ids))
+
+
+def record_feedback(memory: Memory, ids: Sequence[int], what: str) -> None:
+    """What the user says of items, or takes back: by `undo` his own word, by `reset` all that came
+    of them. With what="" it only makes sure that they are there."""
+    known = {item.id for item in memory.reading.get(ids)}
+    if missing := [id_ for id_ in ids if id_ not in known]:
+        raise missing_items(missing)
+    if not what:
+        return
+    with memory.store.transaction("ledger"):
+        if what != "opened":
+            taken_back = tuple(WORTH) if what == "reset" else GIVEN_BY_HAND
+            for id_ in ids:
+                memory.store.retract(Feedback, {"item": id_, "what": taken_back})
+        if what not in ("undo", "reset"):
+            memory.store.append([Feedback(id_, what, memory.now) for id_ in ids])
+
+
+def describe_use(store: Store, ids: Sequence[int]) -> list[Use]:
+    known = store.texts(ids).used
+    return [
+        requests.make_answer(Use, one, id=id_, use=round(usefulness(one), 4))
+        for id_ in ids
+        for one in [known.get(id_, _NOTHING)]
+    ]

@@ -6,44 +6,50 @@ why, and what a program must not do it cannot do here either.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from yester.capture.rules import load_rules
+from yester.context.lines import item_icon
 from yester.errors import NotFound, NotYours, UsageError
-from yester.memories import lifecycle, remember, review
-from yester.memories.categories import CATEGORIES, LONGEST_TITLE, clean_text, get_category
+from yester.memories import categories, lifecycle, remember, review
 from yester.memories.chains import list_memory_chain
 from yester.memories.memory import GLOBAL, normalise_tags, read_history
 from yester.memories.remember import Draft
-from yester.memory import Memory, unknown_name
-from yester.model import STATUSES, Filters, Memo, Paging, Project, replace
-from yester.operations import fields, memory_rows
-from yester.operations.answer import make_answer
+from yester.memory import Memory as OpenedMemory
+from yester.memory import unknown_name
+from yester.model import STATUSES, Change, Filters, Memo, Paging, Project, replace
+from yester.operations import fields
 from yester.operations.fields import about
-from yester.operations.ledger import Use, describe_use
-from yester.operations.memory_rows import (
-    Action,
-    Changed,
-    Field,
-    describe_memory,
-    list_actions,
-    list_fields,
-)
-from yester.operations.request import DatedRequest, ItemRequest, Request, make_filters
+from yester.operations.items import Use, describe_use
+from yester.operations.request import DatedRequest, ItemRequest, Request, make_answer, make_filters
 from yester.project import Projects, named_project
 from yester.recall.recall import Asked
-from yester.redact import redact
+from yester.redact import redact, redact_value
+from yester.text.document import reading_cost
 from yester.text.sentences import shorten_text
 from yester.text.terms import query_terms, text_terms
 
 LONGEST_TEXT = 20_000  # characters of a memory
+_BEGINNING = 240  # characters of the text in an index
 _HISTORY = 200  # changes that are shown
-Act = Literal["CREATE", "UPDATE", "NOOP"]
-_ACTS: dict[str, Act] = {"created": "CREATE", "updated": "UPDATE"}
 _EDITED = ("title", "text", "content", "tags", "files", "confidence")
+Act = Literal["CREATE", "UPDATE", "NOOP"]
+Action = Literal["edit", "retire", "archive", "restore", "supersede", "undo"]
+_STEPS: tuple[Action, ...] = ("retire", "archive", "restore")
+Part = Literal["memory", "content"]
+FormKind = Literal["text", "long", "list", "number", "choice"]
+# The kinds of fields that are edited one by one. A record in a record is sent as a whole.
+_KINDS: Mapping[str, FormKind] = {
+    "text": "text", "texts": "list", "choice": "choice", "flag": "choice",
+}  # fmt: skip
+# What became of a text, and how that is said.
+_SAVED: Mapping[str, tuple[Act, str]] = {
+    "created": ("CREATE", "Saved as"), "updated": ("UPDATE", "Added to"),
+}  # fmt: skip
+_KNOWN: tuple[Act, str] = ("NOOP", "Known already:")
 
 # --- requests -------------------------------------------------------------------------------------
 
@@ -51,26 +57,21 @@ Category = Literal[
     "decision", "constraint", "preference", "runbook", "tech_debt", "session_summary", "rule",
     "note",
 ]  # fmt: skip
-assert set(Category.__args__) == set(CATEGORIES)  # type: ignore[attr-defined]
+assert set(Category.__args__) == set(categories.CATEGORIES)  # type: ignore[attr-defined]
 Kept = Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT, pattern=r"\w")]
-Title = Annotated[str, about("A heading.", max_length=400)]
-Why = Annotated[str, about("The reason, for the history.", max_length=400)]
+Title = Annotated[fields.Name, about("A heading.")]
+Why = Annotated[fields.Name, about("The reason, for the history.")]
 FewNames = Annotated[list[fields.Name], Meta(max_length=fields.MOST_IDS)]
 
 
 class MemoriesRequest(DatedRequest, kw_only=True):
-    status: Annotated[
-        Literal["active", "proposed", "archived", "retired", "superseded", "all"],
-        about("Only those with this status."),
-    ] = "active"
-    query: Annotated[fields.Text, about("Words to look for; without, the last written.")] = ""
+    status: Literal["active", "proposed", "archived", "retired", "superseded", "all"] = "active"
+    query: fields.Text = ""
     limit: fields.Count = 20
     offset: fields.Offset = 0
     format: fields.Shape = "index"
     project: fields.ProjectName = ""
-    types: Annotated[fields.Names, about("Only these types: decision, rule …")] = field(
-        default=[], name="type"
-    )
+    types: fields.Names = field(default=[], name="type")
 
 
 class ReviewRequest(Request, kw_only=True):
@@ -78,92 +79,105 @@ class ReviewRequest(Request, kw_only=True):
 
 
 class CandidateRequest(Request, kw_only=True):
-    type: Annotated[Category, about("The category it would have.")]
-    text: Annotated[fields.Text, about("What would be kept.", min_length=1)]
-    title: Annotated[fields.Name, about("Its heading.")] = ""
-    tags: Annotated[fields.Names, about("Its tags.")] = field(default_factory=list)
-    project: Annotated[
-        fields.Name,
-        about(
-            "Where it would belong: it is compared with what is there and with what "
-            "holds everywhere; without, with what there is of every project."
-        ),
-    ] = ""
+    type: Category
+    text: fields.GivenText
+    title: fields.Name = ""
+    tags: fields.Names = field(default_factory=list)
+    project: fields.Name = ""
 
 
 class EditRequest(ItemRequest, kw_only=True):
-    version: Annotated[
-        int, about("The version that was read; others may write too.", ge=0, le=fields.LARGEST)
-    ]
-    title: Annotated[str, about("Another title.", max_length=400)] | UnsetType = UNSET
-    text: (
-        Annotated[str, about("The field of the content that is the text.", max_length=LONGEST_TEXT)]
-        | UnsetType
-    ) = UNSET
-    content: (
-        Annotated[
-            dict[str, Any], about("Fields of the content that are different; null takes one away.")
-        ]
-        | UnsetType
-    ) = UNSET
-    tags: Annotated[FewNames, about("All its tags.")] | UnsetType = UNSET
-    files: Annotated[FewNames, about("All its files.")] | UnsetType = UNSET
-    confidence: Annotated[float, about("How sure.", ge=0, le=1)] | UnsetType = UNSET
+    version: fields.Number
+    title: fields.Name | UnsetType = UNSET
+    text: Annotated[str, Meta(max_length=LONGEST_TEXT)] | UnsetType = UNSET
+    content: dict[str, Any] | UnsetType = UNSET
+    tags: FewNames | UnsetType = UNSET
+    files: FewNames | UnsetType = UNSET
+    confidence: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
     why: Why = ""
 
 
 class StepRequest(ItemRequest, kw_only=True):
+    step: Literal["retire", "archive", "restore", "undo"]
     why: Why = ""
-    force: Annotated[bool, about("Changes nothing here; retiring knows it.")] = False
+    force: bool = False
 
 
-class RetireRequest(ItemRequest, kw_only=True):
-    why: Why = ""
-    force: Annotated[bool, about("Retire what is otherwise kept for good; the user's alone.")] = (
-        False
-    )
+class RetireRequest(StepRequest, kw_only=True):
+    """Take it out of use; it is let go after 30 days."""
 
 
 class SupersedeRequest(ItemRequest, kw_only=True):
-    text: Annotated[Kept, about("What stands in its place.")]
+    text: Kept
     title: Title = ""
     why: Why = ""
 
 
 class SaveRequest(Request, kw_only=True):
-    text: Annotated[Kept, about("What to keep.")]
-    type: Annotated[
-        Literal[""] | Category, about("Its category; without, what it obviously is.")
-    ] = ""
-    tags: Annotated[FewNames, about("Its tags.")] = field(default_factory=list)
-    files: Annotated[FewNames, about("Files it is about.")] = field(default_factory=list)
+    text: Kept
+    type: Literal[""] | Category = ""
+    tags: FewNames = field(default_factory=list)
+    files: FewNames = field(default_factory=list)
     title: Title = ""
-    project: Annotated[
-        fields.Name,
-        about("Where it belongs, by its name or key; without, it is global: it holds everywhere."),
-    ] = ""
-    create: Annotated[bool, about("Make the project where there is none so called.")] = False
+    project: fields.Name = ""
+    create: bool = False
 
 
 # --- answers --------------------------------------------------------------------------------------
+
+
+class Memory(Struct, kw_only=True):
+    """In the index form `text` is its beginning and `content` is left out."""
+
+    id: int
+    slug: str
+    title: str
+    type: str
+    icon: str
+    status: str
+    scope: str
+    path: str
+    project: str
+    text: str
+    content: dict[str, Any] | UnsetType = UNSET
+    tags: list[str]
+    files: list[str]
+    confidence: float
+    origin: str
+    version: int
+    created: int
+    updated: int
+    since: int
+    reason: str
+    supersedes: int
+    superseded_by: int
+    tokens: int
+
+
+class Field(Struct, kw_only=True):
+    """Something of a memory that can be edited: part of `content`, or of the memory itself."""
+
+    name: str
+    label: str
+    kind: FormKind
+    choices: list[str]
+    required: bool
+    part: Part
 
 
 class Memories(Struct, kw_only=True):
     count: int
     more: bool
     format: fields.Form
-    results: list[memory_rows.Memory]
+    results: list[Memory]
 
 
 class MemoryShown(Struct, kw_only=True):
-    memory: memory_rows.Memory
-    chain: Annotated[
-        list[memory_rows.Memory],
-        about("What it replaces and is replaced by, in order, itself included; the oldest first."),
-    ]
-    history: Annotated[list[Changed], about("The newest first.")]
+    memory: Memory
+    chain: list[Memory]
+    history: list[Change]
     use: Use
-    actions: Annotated[list[Action], about("What you can do with it now.")]
+    actions: list[Action]
     fields: list[Field]
 
 
@@ -171,15 +185,15 @@ class Candidate(Struct, kw_only=True):
     """What would become of a text. CREATE: nothing is like it; NOOP: it is known."""
 
     action: Literal["CREATE", "UPDATE", "UPDATE_OR_DELETE", "NOOP"]
-    match: memory_rows.Memory | None
-    score: Annotated[int, about("3 for a tag, 2 for a word of the title, 1 alike.")]
+    match: Memory | None
+    score: int
     reasons: list[str]
-    others: list[memory_rows.Memory]
+    others: list[Memory]
     compared: int
 
 
 class Deserving(Struct, kw_only=True):
-    memory: memory_rows.Memory
+    memory: Memory
     check: str
     text: str
     fix: str
@@ -195,21 +209,90 @@ class Saved(Struct, kw_only=True):
     id: int
     title: str
     project: str
-    new: Annotated[bool, about("false: it was known already.")]
+    new: bool
     message: str
     type: str
-    action: Annotated[
-        Act, about("What was done: a new one, tags and files added to a known one, nothing.")
-    ]
-    alike: Annotated[
-        list[int], about("Memories that are like it and stay as they are; supersede or edit one.")
-    ]
+    action: Act
+    alike: list[int]
+
+
+# --- one of them, described -----------------------------------------------------------------------
+
+
+def describe_memory(opened: OpenedMemory, memo: Memo, full: bool = True) -> Memory:
+    item, text = memo.item, redact(memo.item.body)
+    return make_answer(
+        Memory, item, title=redact(item.title) or shorten_text(text, 100),
+        icon=item_icon(item.kind, item.type),
+        project=redact(opened.project_names().get(item.project, item.project)),
+        text=text if full else shorten_text(text, _BEGINNING),
+        content=redact_value(memo.content) if full else UNSET,
+        slug=redact(memo.slug), scope=memo.scope, path=redact(memo.path), version=memo.version,
+        created=item.epoch, since=memo.since, reason=redact(memo.reason),
+        superseded_by=lifecycle.successor_id(opened.reading, item.id), tokens=reading_cost(item),
+    )  # fmt: skip
+
+
+def _describe_memo(memory: OpenedMemory, memo: Memo) -> MemoryShown:
+    store = memory.reading
+    return MemoryShown(
+        memory=describe_memory(memory, memo),
+        chain=[describe_memory(memory, one) for one in list_memory_chain(store, memo)],
+        history=[make_answer(Change, one) for one in read_history(store, memo.item.id, _HISTORY)],
+        use=describe_use(store, [memo.item.id])[0],
+        actions=_list_actions(memory, memo),
+        fields=_list_fields(memo),
+    )
+
+
+def _list_actions(memory: OpenedMemory, memo: Memo) -> list[Action]:
+    """What whoever asks can do with it now."""
+    type_, status, user = memo.item.type, memo.item.status, memory.origin == "user"
+    if type_ == "rule" and not user:
+        return []
+    found: list[Action] = ["edit"] if type_ in categories.CATEGORIES else []
+    for step in _STEPS:
+        kept = step == "retire" and not categories.category_of(type_).deletable and not user
+        if status in lifecycle.STEPS[step][0] and not kept:
+            found.append(step)
+    if status == "active" and type_ in categories.CATEGORIES:
+        found.append("supersede")
+    store = memory.reading
+    last = {change.item for change in lifecycle.find_undoable(store, memo.item.id)}
+    if last and (user or all(one.item.type != "rule" for one in store.memos(ids=sorted(last)))):
+        found.append("undo")
+    return found
+
+
+def _list_fields(memo: Memo) -> list[Field]:
+    """What of a memory can be edited, as a form shows it."""
+    category = categories.category_of(memo.item.type)
+    content = [
+        _form_field(
+            one.name, "long" if one.name == category.text else _KINDS[one.kind], "content",
+            required=one.required, choices=("true", "false") if one.kind == "flag" else one.choices,
+        )
+        for one in category.fields
+        if one.kind in _KINDS
+    ]  # fmt: skip
+    own = _form_field("tags", "list"), _form_field("confidence", "number")
+    return [_form_field("title", "text", required=True), *content, *own]
+
+
+def _form_field(
+    name: str, kind: FormKind, part: Part = "memory", required: bool = False,
+    choices: Sequence[str] = (),
+) -> Field:  # fmt: skip
+    label = name.replace("_", " ").capitalize()
+    return Field(
+        name=name, label=label, kind=kind, choices=[*choices], required=required, part=part
+    )
 
 
 # --- reading --------------------------------------------------------------------------------------
 
 
-def list_memories(memory: Memory, request: MemoriesRequest) -> Memories:
+def list_memories(memory: OpenedMemory, request: MemoriesRequest) -> Memories:
     """What was remembered for its own sake."""
     filters = make_filters(memory, request, kinds=("memory",))
     statuses = STATUSES if request.status == "all" else (request.status,)
@@ -227,7 +310,7 @@ def list_memories(memory: Memory, request: MemoriesRequest) -> Memories:
 
 
 def _search_memos(
-    memory: Memory, query: str, filters: Filters, statuses: Sequence[str], most: int
+    memory: OpenedMemory, query: str, filters: Filters, statuses: Sequence[str], most: int
 ) -> list[Memo]:
     """The search finds what is active, the best first; of the rest, whatever has all the words."""
     found: list[Memo] = []
@@ -244,52 +327,35 @@ def _search_memos(
     return found[:most]
 
 
-def show_memory(memory: Memory, request: ItemRequest) -> MemoryShown:
+def show_memory(memory: OpenedMemory, request: ItemRequest) -> MemoryShown:
     """One memory, its history, and what can be done with it."""
     return _describe_memo(memory, _find_memo(memory, request.id))
 
 
-def _find_memo(memory: Memory, id_: int) -> Memo:
+def _find_memo(memory: OpenedMemory, id_: int) -> Memo:
     for memo in memory.reading.memos(ids=[id_]):
         return memo
+    what, fix = f"no memory #{id_}", "GET /api/memories?status=all lists them"
     for item in memory.reading.get([id_]):
-        raise NotFound(
-            f"item #{id_} is no memory but a {item.kind}", f"GET /api/items/{id_} shows it",
-            parameter="id", value=str(id_),
-        )  # fmt: skip
-    raise NotFound(
-        f"no memory #{id_}", "GET /api/memories?status=all lists them",
-        parameter="id", value=str(id_),
-    )  # fmt: skip
+        what, fix = f"item #{id_} is no memory but a {item.kind}", f"GET /api/items/{id_} shows it"
+    raise NotFound(what, fix, parameter="id", value=str(id_))
 
 
-def _describe_memo(memory: Memory, memo: Memo) -> MemoryShown:
-    store = memory.reading
-    return MemoryShown(
-        memory=describe_memory(memory, memo),
-        chain=[describe_memory(memory, one) for one in list_memory_chain(store, memo)],
-        history=[make_answer(Changed, one) for one in read_history(store, memo.item.id, _HISTORY)],
-        use=describe_use(store, [memo.item.id])[0],
-        actions=list_actions(store, memo, memory.origin),
-        fields=list_fields(memo),
-    )
-
-
-def find_candidate(memory: Memory, request: CandidateRequest) -> Candidate:
+def find_candidate(memory: OpenedMemory, request: CandidateRequest) -> Candidate:
     """What saving a text would meet; writes nothing.
 
     A title is looked at where the text alone is like nothing.
     """
-    category, text = get_category(request.type), clean_text(request.text)
+    category, text = categories.get_category(request.type), categories.clean_text(request.text)
     tags = normalise_tags(request.tags)
     where = memory.find_project(request.project).key if request.project else ""
     choice = remember.find_candidate(memory.reading, category, text, where, tags)
     if choice.best is None and request.title:
-        text = f"{clean_text(request.title)} {text}"
+        text = f"{categories.clean_text(request.title)} {text}"
         choice = remember.find_candidate(memory.reading, category, text, where, tags)
-    best, action = choice.best, cast(Any, choice.action)
+    best = choice.best
     return Candidate(
-        action=action,
+        action=cast(Any, choice.action),
         match=describe_memory(memory, best.memo, full=False) if best else None,
         score=best.points if best else 0,
         reasons=[redact(reason) for reason in best.reasons] if best else [],
@@ -298,14 +364,12 @@ def find_candidate(memory: Memory, request: CandidateRequest) -> Candidate:
     )
 
 
-def review_memories(memory: Memory, request: ReviewRequest) -> Review:
+def review_memories(memory: OpenedMemory, request: ReviewRequest) -> Review:
     """Memories that deserve a look."""
-    found = review.review_memories(
-        memory.reading, replace(make_filters(memory, request), without_projects=()), memory.now
-    )
+    filters = replace(make_filters(memory, request), without_projects=())
     findings = [
         make_answer(Deserving, one, memory=describe_memory(memory, one.memo, full=False))
-        for one in found
+        for one in review.review_memories(memory.reading, filters, memory.now)
     ]
     return Review(count=len(findings), findings=findings)
 
@@ -313,7 +377,7 @@ def review_memories(memory: Memory, request: ReviewRequest) -> Review:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def edit_memory(memory: Memory, request: EditRequest) -> MemoryShown:
+def edit_memory(memory: OpenedMemory, request: EditRequest) -> MemoryShown:
     """Change what it says. 409 where somebody else has changed the same since `version`.
 
     What others have changed since that version is kept, where both agree.
@@ -323,53 +387,32 @@ def edit_memory(memory: Memory, request: EditRequest) -> MemoryShown:
     changes = {name: one for name, one in given.items() if one is not UNSET}
     base = lifecycle.form_at_version(store, memo, request.version)
     by = memory.by(request.why)
-    new = lifecycle.edit_memory(store, memo.item.id, changes, by, base=base)
-    return _describe_memo(memory, new)
+    return _describe_memo(memory, lifecycle.edit_memory(store, request.id, changes, by, base=base))
 
 
-def retire_memory(memory: Memory, request: RetireRequest) -> MemoryShown:
-    """Take it out of use; it is let go after 30 days."""
-    return _change_status(memory, request, "retire")
-
-
-def archive_memory(memory: Memory, request: StepRequest) -> MemoryShown:
-    """Put it away for good, without losing it."""
-    return _change_status(memory, request, "archive")
-
-
-def restore_memory(memory: Memory, request: StepRequest) -> MemoryShown:
-    """Bring it back into use."""
-    return _change_status(memory, request, "restore")
-
-
-def _change_status(memory: Memory, request: StepRequest | RetireRequest, step: str) -> MemoryShown:
-    id_, by = _find_memo(memory, request.id).item.id, memory.by(request.why)
-    memo = lifecycle.change_status(memory.store, id_, step, by, force=request.force)
+def change_memory(memory: OpenedMemory, request: StepRequest) -> MemoryShown:
+    """Another status, or the last change taken back, with whatever was done together with it."""
+    memo, by = _find_memo(memory, request.id), memory.by(request.why)
+    store, id_, step = memory.store, memo.item.id, request.step
+    if step != "undo":
+        memo = lifecycle.change_status(store, id_, step, by, force=request.force)
+    elif read_history(store, id_, 1):
+        lifecycle.undo_change(store, by, id_)
+        memo = _find_memo(memory, id_)
+    else:
+        raise UsageError(f"nothing has been done to memory #{id_} yet")
     return _describe_memo(memory, memo)
 
 
-def undo_memory(memory: Memory, request: StepRequest) -> MemoryShown:
-    """Take back the last change; twice brings it back.
-
-    Whatever was done together with it is taken back as well.
-    """
-    id_ = _find_memo(memory, request.id).item.id
-    if not read_history(memory.store, id_, 1):
-        raise UsageError(f"nothing has been done to memory #{id_} yet")
-    lifecycle.undo_change(memory.store, memory.by(request.why), id_)
-    return _describe_memo(memory, _find_memo(memory, id_))
-
-
-def supersede_memory(memory: Memory, request: SupersedeRequest) -> MemoryShown:
+def supersede_memory(memory: OpenedMemory, request: SupersedeRequest) -> MemoryShown:
     """Put another in its place; answers with that."""
-    memo, title = _find_memo(memory, request.id), _shorten_title(request.title)
-    kept = remember.remember_instead(
-        memory.store, memo, request.text, memory.by(request.why), title
-    )
+    memo, by = _find_memo(memory, request.id), memory.by(request.why)
+    title = _shorten_title(request.title)
+    kept = remember.remember_instead(memory.store, memo, request.text, by, title)
     return _describe_memo(memory, kept.memo)
 
 
-def save_memory(memory: Memory, request: SaveRequest, place: Project | None = None) -> Saved:
+def save_memory(memory: OpenedMemory, request: SaveRequest, place: Project | None = None) -> Saved:
     """Keep something.
 
     Unless it is known; what is like it is named, and stays as it is. It belongs to the `place`,
@@ -377,7 +420,7 @@ def save_memory(memory: Memory, request: SaveRequest, place: Project | None = No
     """
     project, there = (place, True) if place else find_place(memory, request.project.strip())
     allowed = load_rules(memory.config)
-    folders = dict.fromkeys((memory.cwd or project.root, project.root))
+    folders = {memory.cwd or project.root, project.root}
     excluded = any(allowed.excludes(folder, project) for folder in folders)
     if excluded or allowed.is_off(project.root, "", memory.now):
         raise NotYours(
@@ -395,12 +438,9 @@ def save_memory(memory: Memory, request: SaveRequest, place: Project | None = No
     )  # fmt: skip
     kept = remember.remember(memory.store, draft, project, memory.by())
     item, new = kept.memo.item, kept.done == "created"
-    alike = [
-        other.memo.item.id
-        for other in (kept.choice.best, *kept.choice.others)
-        if other is not None and other.memo.item.id != item.id
-    ]
-    done = {"created": "Saved as", "updated": "Added to"}.get(kept.done, "Known already:")
+    others = [other.memo.item.id for other in (kept.choice.best, *kept.choice.others) if other]
+    alike = [id_ for id_ in others if id_ != item.id]
+    action, done = _SAVED.get(kept.done, _KNOWN)
     message = f"{done} #{item.id}."
     if project == GLOBAL:
         message += " It holds everywhere: no project was named."
@@ -409,19 +449,18 @@ def save_memory(memory: Memory, request: SaveRequest, place: Project | None = No
         message += f" Like it: {like}; nothing of that was changed."
     if redact(request.text) != request.text:
         message += " Secrets in it were left out."
-    return Saved(
-        success=True, id=item.id, title=redact(item.title), type=item.type,
-        project=redact(memory.project_names().get(item.project, project.name)), new=new,
-        message=message, action=_ACTS.get(kept.done, "NOOP"), alike=alike,
+    return make_answer(
+        Saved, item, success=True, new=new, message=message, action=action, alike=alike,
+        project=redact(memory.project_names().get(item.project, project.name)),
     )  # fmt: skip
 
 
 def _shorten_title(text: str) -> str:
     """As long as a title may be, also where something in it has been blackened."""
-    return shorten_text(clean_text(text), LONGEST_TITLE)
+    return shorten_text(categories.clean_text(text), categories.LONGEST_TITLE)
 
 
-def find_place(memory: Memory, name: str) -> tuple[Project, bool]:
+def find_place(memory: OpenedMemory, name: str) -> tuple[Project, bool]:
     """The project of this name, and whether it is known; without a name it is true everywhere."""
     if not name:
         return GLOBAL, True

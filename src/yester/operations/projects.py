@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from yester import config
 from yester.errors import NotYours, UsageError
@@ -22,9 +22,7 @@ from yester.memory import Memory
 from yester.model import Join, Paging
 from yester.model import Project as Place
 from yester.operations import fields
-from yester.operations.answer import make_answer
-from yester.operations.fields import about
-from yester.operations.request import NoRequest, Request
+from yester.operations.request import NoRequest, Request, make_answer
 from yester.project import (
     EXCLUDED,
     bare_project,
@@ -41,36 +39,24 @@ _RESERVED = (GLOBAL.name, EXCLUDED.name)
 
 
 class RenameRequest(Request, kw_only=True):
-    key: Annotated[fields.Name, about("The project, by its key or name.", min_length=1)]
+    key: fields.GivenName
     name: Annotated[
-        str,
-        about(
-            "What it is called from now on.",
-            min_length=1,
-            max_length=80,
-            pattern=r"^[\w.~/@+-]+( [\w.~/@+-]+)*$",
-        ),
+        str, Meta(min_length=1, max_length=80, pattern="^[\\w.~/@+-]+( [\\w.~/@+-]+)*$")
     ]
 
 
 class MergeRequest(Request, kw_only=True):
-    source: Annotated[fields.Name, about("What is merged, by key or name.", min_length=1)] = field(
-        name="from"
-    )
-    into: Annotated[fields.Name, about("What it becomes part of.", min_length=1)]
-    dry_run: Annotated[bool, about("Only say what would be moved.")] = True
+    source: fields.GivenName = field(name="from")
+    into: fields.GivenName
+    dry_run: bool = True
 
 
 class PrivateRequest(Request, kw_only=True):
-    key: Annotated[fields.Name, about("The project, by its key or name.", min_length=1)]
-    private: Annotated[bool, about("Is its memory shown nowhere else?")] = True
+    key: fields.GivenName
+    private: bool = True
 
 
-class Project(Struct, kw_only=True):
-    name: str
-    key: str
-    root: str
-    parent: str
+class Project(Place, frozen=True, kw_only=True):
     private: bool
     items: int
     kinds: dict[str, int]

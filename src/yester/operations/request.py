@@ -9,27 +9,26 @@ an answer to the question.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from difflib import get_close_matches
 from functools import cache
 from inspect import get_annotations
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 from msgspec import Struct, field
-from msgspec.structs import FieldInfo
 
 from yester.clock import WRITTEN, parse_bound
 from yester.errors import NotYours, UsageError
 from yester.memory import Memory, quote_value
 from yester.model import Filters
 from yester.operations import fields
-from yester.operations.fields import about
+from yester.redact import redact_value
+from yester.tables import load_table
 
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
-_TIME = "1h, 3d, 1w, 2m, today, yesterday, 2026-03-01, an ISO time, or seconds or ms since 1970"
-_BRACKETS = about("The same in bracket form.")
 
 
 class Request(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -43,33 +42,20 @@ class NoRequest(Request):
 
 
 class DatedRequest(Request, kw_only=True):
-    start: Annotated[fields.Since, about(f"Not older than this: {_TIME}.")] = field(
-        default="", name="dateStart"
-    )
-    end: Annotated[
-        fields.Until, about("Not newer than this, written as dateStart; a whole day counts.")
-    ] = field(default="", name="dateEnd")
-    range: Annotated[
-        str,
-        about(
-            'Both at once as JSON: {"start": "2026-03-01", "end": "2026-03-08"}.',
-            max_length=200,
-            extra_json_schema={"format": "yester-range"},
-        ),
-    ] = field(default="", name="dateRange")
-    range_start: Annotated[fields.Since, _BRACKETS] = field(default="", name="dateRange[start]")
-    range_end: Annotated[fields.Until, _BRACKETS] = field(default="", name="dateRange[end]")
+    start: fields.Since = field(default="", name="dateStart")
+    end: fields.Until = field(default="", name="dateEnd")
+    range: fields.Range = field(default="", name="dateRange")
+    range_start: fields.Since = field(default="", name="dateRange[start]")
+    range_end: fields.Until = field(default="", name="dateRange[end]")
 
 
 class FilteredRequest(DatedRequest, kw_only=True):
     project: fields.ProjectName = ""
-    concepts: Annotated[fields.Names, about("Only items with one of these concepts.")] = []
-    files: Annotated[
-        fields.Names, about("Only items about one of these files; the end of a path will do.")
-    ] = []
-    session: Annotated[fields.Name, about("Only this session: its id, or 6 characters of it.")] = ""
+    concepts: fields.Names = []
+    files: fields.Names = []
+    session: fields.Name = ""
     agent: fields.AgentName = ""
-    tool: Annotated[fields.Name, about("Only calls of this tool, e.g. Bash.")] = ""
+    tool: fields.Name = ""
 
 
 class FormattedRequest(FilteredRequest, kw_only=True):
@@ -77,10 +63,31 @@ class FormattedRequest(FilteredRequest, kw_only=True):
 
 
 class ItemRequest(Request, kw_only=True):
-    id: Annotated[fields.Id, about("The item's id.")]
+    id: fields.Id
 
 
 # --- filters --------------------------------------------------------------------------------------
+
+Time = float | int | datetime | str | None
+
+
+def read_filters(given: Mapping[str, Any], now: int, option: str = "") -> Filters:
+    """Those of the given values that are filters, by their names; a time may be a text, seconds or
+    a datetime, and is called by its name behind `option` where it is none."""
+    found = {name: given[name] for name in Filters.__struct_fields__ if given.get(name)}
+    for name, value in found.items():
+        if name in ("since", "until"):
+            found[name] = _read_time(value, now, option + name, name == "until")
+        elif not isinstance(value, str):
+            found[name] = tuple(value)
+    return Filters(**found)
+
+
+def _read_time(value: Time, now: int, option: str, end: bool) -> int:
+    if isinstance(value, str):
+        return parse_bound(value, now, option=option, end=end)
+    assert value is not None
+    return int((value.timestamp() if isinstance(value, datetime) else value) * 1000)
 
 
 def make_filters(memory: Memory, request: Request, **more: Any) -> Filters:
@@ -101,13 +108,8 @@ def make_filters(memory: Memory, request: Request, **more: Any) -> Filters:
 def read_dates(request: DatedRequest, now: int) -> tuple[int | None, int | None]:
     """From when to when, in whichever of the three forms it was said."""
     in_json = _read_range(request.range)
-    start, since = _read_bound(now, False, {
-        "dateStart": request.start, "dateRange[start]": request.range_start,
-        "dateRange": in_json[0],
-    })  # fmt: skip
-    end, until = _read_bound(now, True, {
-        "dateEnd": request.end, "dateRange[end]": request.range_end, "dateRange": in_json[1],
-    })  # fmt: skip
+    start, since = _read_bound(now, "dateStart", request.start, request.range_start, in_json[0])
+    end, until = _read_bound(now, "dateEnd", request.end, request.range_end, in_json[1])
     if since is not None and until is not None and since >= until:
         raise UsageError(
             f"dateStart {start!r} is not before dateEnd {end!r}", "exchange them",
@@ -116,19 +118,21 @@ def read_dates(request: DatedRequest, now: int) -> tuple[int | None, int | None]
     return since, until
 
 
-def _read_bound(now: int, end: bool, forms: Mapping[str, str]) -> tuple[str, int | None]:
+def _read_bound(
+    now: int, name: str, own: str, in_brackets: str, in_json: str
+) -> tuple[str, int | None]:
     """An end of a range by the first of its parameters that is given, as text and as time."""
-    for parameter, text in forms.items():
-        if not text.strip():
-            continue
-        try:
-            return text, parse_bound(text, now, option=parameter, end=end)
-        except (UsageError, OverflowError, OSError):
-            raise UsageError(
-                f"{parameter} {quote_value(text)!r} is not a time",
-                f"write {WRITTEN}, or seconds or milliseconds since 1970",
-                parameter=parameter, value=text,
-            ) from None  # fmt: skip
+    brackets = f"dateRange[{name.removeprefix('date').lower()}]"
+    for parameter, text in ((name, own), (brackets, in_brackets), ("dateRange", in_json)):
+        if text.strip():
+            try:
+                return text, parse_bound(text, now, option=parameter, end=name == "dateEnd")
+            except (UsageError, OverflowError, OSError):
+                raise UsageError(
+                    f"{parameter} {quote_value(text)!r} is not a time",
+                    f"write {WRITTEN}, or seconds or milliseconds since 1970",
+                    parameter=parameter, value=text,
+                ) from None  # fmt: skip
     return "", None
 
 
@@ -149,6 +153,18 @@ def _read_range(text: str) -> tuple[str, str]:
             parameter="dateRange", value=text,
         ) from None  # fmt: skip
     return str(found.start or ""), str(found.end or "")
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+A = TypeVar("A", bound=Struct)
+
+
+def make_answer(kind: type[A], record: object, /, **more: Any) -> A:
+    """An answer with what a record has under the same names, its texts without secrets, and with
+    `more`, which is taken as it is."""
+    same = (name for name in kind.__struct_fields__ if name not in more and hasattr(record, name))
+    return kind(**{name: redact_value(getattr(record, name)) for name in same}, **more)
 
 
 # --- parameters of a request ----------------------------------------------------------------------
@@ -182,13 +198,23 @@ def list_parameters(kind: type[Request]) -> Mapping[str, Parameter]:
     known = {one.name: one for one in msgspec.structs.fields(kind)}
     requests = [part for part in kind.__mro__ if issubclass(part, Request)]
     ordered = [name for part in requests for name in get_annotations(part) if name in known]
-    return {one.encode_name: _make_parameter(one) for one in (known[name] for name in ordered)}
+    found = {}
+    for name in dict.fromkeys(ordered):
+        one = known[name]
+        default = one.default_factory() if callable(one.default_factory) else one.default
+        schema = msgspec.json.schema(one.type)
+        if meaning := find_meaning([part.__name__ for part in requests], name):
+            schema["description"] = meaning
+        found[one.encode_name] = Parameter(
+            one.encode_name, name, one.type, schema, one.required, default
+        )
+    return found
 
 
-def _make_parameter(one: FieldInfo) -> Parameter:
-    default = one.default_factory() if callable(one.default_factory) else one.default
-    schema = msgspec.json.schema(one.type)
-    return Parameter(one.encode_name, one.name, one.type, schema, one.required, default)
+def find_meaning(classes: Iterable[str], name: str) -> str:
+    """What a field means to the first of these classes that says it (`tables/meanings.toml`)."""
+    rows = load_table("meanings")
+    return next((rows[one][name] for one in classes if name in rows.get(one, ())), "")
 
 
 def make_request(

@@ -1,27 +1,30 @@
-"""Searching: a question in, the hits that fit it out.
+"""Searching: a question in, the hits that fit it out; sessions, listed, shown, and everything
+recorded of one page by page; and time: what happened around something, and what happened last.
 
 "Observations" are observations, memories and notes. As long as nothing has been distilled where a
 question looks, or where no observation fits it, raw messages stand for them, and a note says so.
-Sessions are found by anything that was said in them.
+Sessions are found by anything that was said in them. A transcript is what was recorded, not the
+agent's file: that would hold what was redacted.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from yester.context.block import Left
+from yester.clock import DAY
+from yester.errors import NotFound, UsageError
 from yester.memory import Memory
-from yester.model import Filters, Hit, Paging, Session, replace
-from yester.operations import fields
-from yester.operations.answer import make_answer
+from yester.model import Filters, Hit, Injection, Paging, Session, replace
+from yester.operations import fields, items
+from yester.operations import request as requests
+from yester.operations.context import LeftOut, describe_omissions
 from yester.operations.fields import about
-from yester.operations.items import Row, Rows
-from yester.operations.request import FormattedRequest, make_filters, split_list
-from yester.recall.recall import Answer, Asked, Cut, describe_reach
+from yester.recall import timeline
+from yester.recall.recall import Answer, Asked, describe_reach
+from yester.recall.timeline import ANCHORS, LATEST, recent_sessions
 from yester.store.contract import Store
 from yester.store.figures import Facets, filter_facets, item_facets, vector_backlog
 from yester.text.terms import query_terms
@@ -37,42 +40,30 @@ _ONLY_TYPES = about("Only these types: decision, bugfix …")
 # --- the question ---------------------------------------------------------------------------------
 
 
-class SearchRequest(FormattedRequest, kw_only=True):
+class SearchRequest(requests.FormattedRequest, kw_only=True):
     limit: fields.Count = 20
     offset: fields.Offset = 0
-    query: Annotated[
-        fields.Text, about('Words; also AND OR NOT "phrase" prefix*. Without: newest first.')
-    ] = ""
-    order: Annotated[Literal["relevance", "date_desc", "date_asc"], about("In which order.")] = (
-        field(default="relevance", name="orderBy")
+    query: fields.Text = ""
+    order: Literal["relevance", "date_desc", "date_asc"] = field(
+        default="relevance", name="orderBy"
     )
-    explain: Annotated[bool, about("Where scores come from, what was left out.")] = False
-    near: Annotated[bool, about("No word is known: nearest in meaning.")] = False
+    explain: bool = False
+    near: bool = False
 
 
 class EverythingSearch(SearchRequest, kw_only=True):
     """Search everything, or one kind of thing."""
 
-    what: Annotated[What, about("Only these; without, everything.")] = field(
-        default="", name="type"
-    )
-    types: Annotated[fields.Names, _ONLY_TYPES] = field(default=[], name="obs_type")
-    kinds: Annotated[list[fields.Kind], about("Only these kinds; narrower than type.")] = field(
-        default_factory=list
-    )
-    before: Annotated[
-        fields.Text | None,
-        about(
-            "What the agent said last: query is the prompt after it, session (left out) and files "
-            "those of its session, no filters."
-        ),
-    ] = None
+    what: What = field(default="", name="type")
+    types: fields.Names = field(default=[], name="obs_type")
+    kinds: list[fields.Kind] = field(default_factory=list)
+    before: fields.Text | None = None
 
 
 class ObservationSearch(SearchRequest, kw_only=True):
     """What was found out, decided, fixed."""
 
-    types: Annotated[fields.Names, _ONLY_TYPES] = field(default=[], name="type")
+    types: fields.Names = field(default=[], name="type")
 
 
 class SessionSearch(SearchRequest, kw_only=True):
@@ -86,23 +77,19 @@ class PromptSearch(SearchRequest, kw_only=True):
 class TypeSearch(SearchRequest, kw_only=True):
     """Items of one type."""
 
-    types: Annotated[
-        fields.Name, about("bugfix, feature, decision … also several.", min_length=1)
-    ] = field(name="type")
+    types: fields.GivenName = field(name="type")
 
 
 class FileSearch(SearchRequest, kw_only=True):
     """Items about a file."""
 
-    path: Annotated[fields.Name, about("The file; the end of its path will do.", min_length=1)] = (
-        field(name="filePath")
-    )
+    path: fields.GivenName = field(name="filePath")
 
 
 class ConceptSearch(SearchRequest, kw_only=True):
     """Items with a concept."""
 
-    concept: Annotated[fields.Name, about("gotcha, pattern … also several.", min_length=1)]
+    concept: fields.GivenName
 
 
 def _narrow_search(request: SearchRequest) -> tuple[What, dict[str, tuple[str, ...]]]:
@@ -117,11 +104,11 @@ def _narrow_search(request: SearchRequest) -> tuple[What, dict[str, tuple[str, .
         case PromptSearch():
             return "prompts", {}
         case TypeSearch(types=names):
-            return "", {"types": tuple(split_list(names)) or (names,)}
+            return "", {"types": tuple(requests.split_list(names)) or (names,)}
         case FileSearch(path=path):
             return "", {"files": (*request.files, path)}
         case ConceptSearch(concept=names):
-            return "", {"concepts": (*request.concepts, *(split_list(names) or [names]))}
+            return "", {"concepts": (*request.concepts, *(requests.split_list(names) or [names]))}
     return "", {}
 
 
@@ -147,7 +134,7 @@ class Matches(NamedTuple):
 
 def find_matches(memory: Memory, request: SearchRequest) -> Matches:
     what, narrower = _narrow_search(request)
-    filters = make_filters(memory, request, **narrower)
+    filters = requests.make_filters(memory, request, **narrower)
     filters = memory.narrow_filters(filters, request.query)
     limit, sessions = request.limit, what == "sessions"
     # One more than is shown tells whether there is more; an explanation tells it, too.
@@ -221,28 +208,22 @@ def count_facets(memory: Memory, request: EverythingSearch) -> Facets:
         best = [*found.hits, *(one.best for one in found.sessions if one.best is not None)]
         facets = item_facets(memory.reading, [hit.id for hit in best], _MOST_NAMES)
     else:
-        filters = memory.narrow_filters(make_filters(memory, request), "")
+        filters = memory.narrow_filters(requests.make_filters(memory, request), "")
         kinds = {"observations": OBSERVATIONS, "prompts": ("prompt",)}.get(request.what)
         if kinds and not filters.kinds:
             filters = replace(filters, kinds=kinds)
         facets = filter_facets(memory.reading, _MOST_NAMES, filters)
-    return make_answer(Facets, facets)
+    return requests.make_answer(Facets, facets)
 
 
 # --- as rows --------------------------------------------------------------------------------------
-
-
-class LeftOut(Struct, kw_only=True):
-    id: int
-    score: float
-    why: str
 
 
 class Explained(Struct, kw_only=True):
     """How many candidates each search found, the most each factor can add, what was left out."""
 
     arms: dict[str, int]
-    unembedded: Annotated[int, about("Items that have no vector yet: found by words alone.")]
+    unembedded: int
     weights: dict[str, float]
     cut: list[LeftOut]
     more: int
@@ -252,8 +233,8 @@ class Found(Struct, kw_only=True):
     query: str
     count: int
     format: fields.Form
-    results: list[Row]
-    more: Annotated[bool, about("Is there more behind them? Then go on with offset.")]
+    results: list[items.Row]
+    more: bool
     took_ms: float
     type: str | UnsetType = UNSET
     file_path: str | UnsetType = field(default=UNSET, name="filePath")
@@ -265,7 +246,7 @@ class Found(Struct, kw_only=True):
 def search_items(memory: Memory, request: SearchRequest) -> Found:
     began = time.perf_counter()
     found = find_matches(memory, request)
-    rows = Rows(memory.reading, query_terms(request.query), request.format == "full")
+    rows = items.Rows(memory.reading, query_terms(request.query), request.format == "full")
     results = rows.hit_rows(found.hits, request.explain)
     results += [rows.session_row(*one) for one in found.sessions]
     if not results:
@@ -298,5 +279,219 @@ def explain_answer(answer: Answer, store: Store) -> Explained:
     )
 
 
-def describe_omissions(cut: Sequence[Cut | Left]) -> list[LeftOut]:
-    return [LeftOut(id=one.item, score=round(one.score, 4), why=one.why) for one in cut]
+# --- sessions -------------------------------------------------------------------------------------
+
+Depth = Annotated[int, Meta(ge=0, le=100)]
+
+
+class SessionsRequest(requests.DatedRequest, kw_only=True):
+    limit: fields.Count = 20
+    offset: fields.Offset = 0
+    project: fields.ProjectName = ""
+    agent: fields.AgentName = ""
+
+
+class SessionRequest(requests.Request, kw_only=True):
+    session: fields.GivenName
+
+
+class TranscriptRequest(SessionRequest, kw_only=True):
+    limit: Annotated[int, Meta(ge=1, le=200)] = 50
+    offset: fields.Offset = 0
+    kinds: fields.Kinds = field(default_factory=list)
+    format: fields.Shape = "full"
+
+
+class Sessions(Struct, kw_only=True):
+    count: int
+    sessions: list[items.Session]
+    more: bool
+
+
+class SessionShown(Struct, kw_only=True):
+    session: items.Session
+    summary: items.Summary | None
+    shown: int
+    shown_tokens: int
+
+
+class Transcript(Struct, kw_only=True):
+    session: items.Session
+    count: int
+    offset: int
+    results: list[items.Row]
+    more: bool
+
+
+def list_sessions(memory: Memory, request: SessionsRequest) -> Sessions:
+    """Sessions, the newest first."""
+    filters = requests.make_filters(memory, request)
+    found = memory.reading.sessions(filters, Paging(request.limit + 1, request.offset))
+    if not found:
+        memory.check_names(filters)
+    rows = items.Rows(memory.reading)
+    sessions = [rows.describe_session(one) for one in found[: request.limit]]
+    return Sessions(count=len(sessions), sessions=sessions, more=len(found) > request.limit)
+
+
+def show_session(memory: Memory, request: SessionRequest) -> SessionShown:
+    """One session with its summary."""
+    session = memory.find_session(request.session)
+    told = items.find_summary(memory.reading, session)
+    lines = memory.reading.entries(Injection, {"session": session.id})
+    return SessionShown(
+        session=items.Rows(memory.reading).describe_session(session),
+        summary=items.make_summary(told) if told else None,
+        shown=len(lines),
+        shown_tokens=sum(line.tokens for line in lines),
+    )
+
+
+def show_transcript(memory: Memory, request: TranscriptRequest) -> Transcript:
+    """What was recorded of it, in order."""
+    store, session = memory.reading, memory.find_session(request.session)
+    here = replace(items.session_filters(session, request.kinds), echoes=True)
+    found = store.select(here, Paging(request.limit + 1, request.offset, oldest_first=True))
+    rows = items.Rows(store, full=request.format == "full")
+    results = rows.item_rows(found[: request.limit])
+    behind = items.distinct_items(store.evidence([row.id for row in results]))
+    for row in results:
+        if row.id in behind:
+            row.sources = list(behind[row.id])
+    return Transcript(
+        session=rows.describe_session(session), count=len(results), offset=request.offset,
+        results=results, more=len(found) > request.limit,
+    )  # fmt: skip
+
+
+# --- what happened around something --------------------------------------------------------------
+
+
+class NeighbourRequest(requests.FormattedRequest, kw_only=True):
+    before: Depth = field(default=10, name="depth_before")
+    after: Depth = field(default=10, name="depth_after")
+    everywhere: bool = False
+
+
+class TimelineRequest(NeighbourRequest, kw_only=True):
+    """What happened before and after something."""
+
+    anchor: fields.Name = ""
+    query: fields.Text = ""
+
+
+class TimelineByQuery(NeighbourRequest, kw_only=True):
+    """The same around what fits a question best."""
+
+    query: fields.GivenText
+    anchor: Literal["", "latest"] = ""
+
+
+class Timeline(Struct, kw_only=True):
+    """Oldest first. A row of type anchor stands where the anchor is, before the item itself."""
+
+    anchor: str
+    anchor_timestamp: int
+    depth_before: int
+    depth_after: int
+    format: fields.Form
+    timeline: list[items.Row]
+    took_ms: float
+
+
+def find_neighbours(
+    memory: Memory,
+    anchor: int | str | None,
+    before: int,
+    after: int,
+    filters: Filters,
+    query: str = "",
+    everywhere: bool = False,
+    now: int = 0,
+) -> timeline.Timeline:
+    """What happened before and after an anchor, with the memory's settings and search."""
+    return timeline.build_timeline(
+        memory.reading, anchor or None, before, after, filters, now or memory.now, query=query,
+        everywhere=everywhere, window=memory.config.number("recency_window_days") * DAY,
+        answer=memory.answer,
+    )  # fmt: skip
+
+
+def show_timeline(memory: Memory, request: TimelineRequest | TimelineByQuery) -> Timeline:
+    began = time.perf_counter()
+    anchor = request.anchor.strip()
+    query = request.query if not anchor or anchor.lower() == LATEST else ""
+    filters = requests.make_filters(memory, request)
+    try:
+        found = find_neighbours(
+            memory, anchor, request.before, request.after, filters, query, request.everywhere
+        )
+    except (NotFound, UsageError) as error:
+        error.parameter, error.value = ("query", query) if query else ("anchor", anchor)
+        error.fix = ANCHORS if isinstance(error, NotFound) else error.fix
+        raise
+    if not (found.before or found.after):
+        memory.check_names(filters)
+    rows = items.Rows(memory.reading, full=request.format == "full")
+    return Timeline(
+        anchor=anchor or query or "latest",
+        anchor_timestamp=int(found.epoch * 1000),
+        depth_before=len(found.before),
+        depth_after=len(found.after),
+        format=request.format,
+        timeline=_timeline_rows(rows, found),
+        took_ms=round((time.perf_counter() - began) * 1000, 2),
+    )
+
+
+def _timeline_rows(rows: items.Rows, found: timeline.Timeline) -> list[items.Row]:
+    middle = [items.anchor_row(int(found.epoch * 1000))]
+    if found.anchor is not None:
+        # A neighbour has no score, and beside them the anchor's would say nothing.
+        for row in rows.hit_rows([replace(found.anchor, score=0.0)]):
+            row.anchor = True
+            middle.append(row)
+    return rows.hit_rows(found.before) + middle + rows.hit_rows(found.after)
+
+
+# --- the newest sessions --------------------------------------------------------------------------
+
+
+class RecentRequest(requests.Request, kw_only=True):
+    project: fields.ProjectName = ""
+    limit: Annotated[int, Meta(ge=1, le=50)] = 3
+    rows: Annotated[int, Meta(ge=1, le=100)] = 12
+
+
+class RecentSession(Struct, kw_only=True):
+    session: items.Session
+    summary: items.Summary | None
+    observations: list[items.Row]
+
+
+class Recent(Struct, kw_only=True):
+    limit: int
+    project: str
+    sessions: list[RecentSession]
+
+
+def show_recent(memory: Memory, request: RecentRequest) -> Recent:
+    """The last sessions with their summaries.
+
+    And an index of what each left behind.
+    """
+    store = memory.reading
+    wanted, rows = requests.make_filters(memory, request), items.Rows(store)
+    keys = {name: key for key, name in memory.project_names().items()}
+    sessions = []
+    for session, hits in recent_sessions(store, wanted, request.limit, request.rows):
+        told = items.find_summary(store, replace(session, project=keys.get(session.project, "")))
+        others = [hit for hit in hits if told is None or hit.id != told.id]
+        sessions.append(
+            RecentSession(
+                session=rows.describe_session(session),
+                summary=items.make_summary(told) if told else None,
+                observations=rows.hit_rows(others),
+            )
+        )
+    return Recent(limit=request.limit, project=request.project or "all", sessions=sessions)

@@ -10,9 +10,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 from yester import config
 from yester.config import SETTINGS, Config
 from yester.memory import Memory
-from yester.operations.answer import make_answer
 from yester.operations.fields import about
-from yester.operations.request import NoRequest, Request
+from yester.operations.request import NoRequest, Request, make_answer
 from yester.redact import redact_value
 
 MASK = "(set, not shown)"
@@ -24,7 +23,7 @@ class Setting(Struct, kw_only=True):
     default: bool | int | float | str | list[str]
     origin: str
     help: str
-    writable: Annotated[bool, about("May it be changed here?")]
+    writable: bool
     secret: bool
 
 

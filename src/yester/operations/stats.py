@@ -7,15 +7,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from yester.context.lines import ESTIMATE_NOTE
 from yester.llm import budget
 from yester.llm.budget import DAY, day_of
 from yester.memory import Memory
-from yester.operations.answer import make_answer
-from yester.operations.fields import about
-from yester.operations.request import Request
+from yester.operations.request import Request, make_answer
 from yester.redact import redact
 from yester.store import figures
 
@@ -26,11 +24,11 @@ _CURVES = 20
 
 
 class StatsRequest(Request, kw_only=True):
-    days: Annotated[int, about("How far back, today included.", ge=1, le=3_650)] = 7
+    days: Annotated[int, Meta(ge=1, le=3650)] = 7
 
 
 class SeriesRequest(Request, kw_only=True):
-    days: Annotated[int, about("How many days (UTC), today included.", ge=1, le=366)] = 30
+    days: Annotated[int, Meta(ge=1, le=366)] = 30
 
 
 # --- what there is --------------------------------------------------------------------------------
@@ -56,9 +54,7 @@ class Stats(Struct, kw_only=True):
     newest: int | None
     distilled: list[figures.Distilled]
     shown: list[figures.ShownAt]
-    reflexes: Annotated[
-        list[figures.Reflex], about("What followed what was told at the moment of action.")
-    ]
+    reflexes: list[figures.Reflex]
     note: str
 
 
@@ -95,15 +91,15 @@ class Series(Struct, kw_only=True):
     """A number for each of `days` (UTC), the oldest first."""
 
     days: list[str]
-    items: Annotated[dict[str, list[int]], about("By type, else by kind.")]
-    shown_tokens: Annotated[list[int], about("What agents were shown.")]
-    discovered_tokens: Annotated[list[int], about("What that was made from.")]
+    items: dict[str, list[int]]
+    shown_tokens: list[int]
+    discovered_tokens: list[int]
     shown_lines: list[int]
-    lag_ms: Annotated[Middles, about("From a hook to the store.")]
-    answer_ms: Annotated[Middles, about("What the worker took to answer a hook.")]
-    errors_met: Annotated[list[int], about("Errors that runs showed.")]
-    errors_ended: Annotated[list[int], about("Those of them that ended.")]
-    spend: Annotated[list[float], about("Dollars for language models.")]
+    lag_ms: Middles
+    answer_ms: Middles
+    errors_met: list[int]
+    errors_ended: list[int]
+    spend: list[float]
     note: str
 
 
@@ -156,12 +152,6 @@ def _make_middles(found: Mapping[int, figures.Lag], days: Sequence[int]) -> Midd
 # --- what it has cost -----------------------------------------------------------------------------
 
 
-class Limits(Struct, kw_only=True):
-    dollars: float
-    tokens: int
-    in_flight: int
-
-
 class Today(Struct, kw_only=True):
     cost: float
     tokens: int
@@ -174,7 +164,7 @@ class Spend(Struct, kw_only=True):
     days: int
     provider: str
     today: Today
-    limits: Limits
+    limits: budget.Limits
     spend: list[figures.Spending]
 
 
@@ -186,6 +176,6 @@ def count_spending(memory: Memory, request: StatsRequest) -> Spend:
         days=request.days,
         provider=config.text("llm.provider"),
         today=make_answer(Today, spent, cost=round(spent.cost, 6)),
-        limits=make_answer(Limits, limits),
+        limits=limits,
         spend=figures.spending_by_day(store, today - (request.days - 1) * DAY),
     )

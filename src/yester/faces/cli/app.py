@@ -14,26 +14,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from yester import __version__
 from yester.errors import UsageError, YesterError
-from yester.faces.cli.options import add_parameters
 from yester.faces.cli.screen import screen_streams
 from yester.memory import Memory
 from yester.tables import load_table
 
 if TYPE_CHECKING:
     from yester.config import Config
-    from yester.model import Project
+    from yester.model import Filters, Project
     from yester.project import Projects
     from yester.store.contract import Store
 
 # command → its module in this package, where it is called NAME_command; in the order of the help
 # page. Generated from all this: help.txt, which answers `yester --help` without any of it.
-COMMANDS: Mapping[str, str] = load_table("commands")["modules"]
+SECTIONS: Mapping[str, Mapping[str, str]] = load_table("commands")["sections"]
+COMMANDS = {name: module for rows in SECTIONS.values() for name, module in rows.items()}
 MEMORY_COMMANDS: Mapping[str, str] = load_table("commands")["modules_of_memory"]
 IMPORT_COMMANDS: Mapping[str, str] = load_table("commands")["modules_of_import"]
 
@@ -171,6 +171,71 @@ def _user_name() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # a user id without a name
         return "user"
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+_KINDS: Mapping[str, Any] = {
+    "path": click.Path(path_type=Path),
+    "file": click.Path(path_type=Path, dir_okay=False),
+    "folder": click.Path(path_type=Path, file_okay=False),
+    "number": float,
+}
+_VALUED = {"metavar", "kind", "choices", "least"}  # an option that has none of these is a flag
+
+
+def add_parameters(function: F, path: str) -> F:
+    """The arguments and options of a command, which is named as it is typed: memory list."""
+    rows: Mapping[str, Any] = load_table("commands")
+    for word in path.split():
+        rows = rows.get(word, {})
+    found = [one for name, row in rows.items() for one in find_rows(name, row)]
+    for name, row in reversed(found):  # click wants the last one first
+        function = _make_parameter(name, row)(function)
+    return function
+
+
+def find_rows(name: str, row: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """A row, a shared one that is named in its place, or several."""
+    shared = load_table("commands")["shared"]
+    if isinstance(row, str):
+        row = shared[row]
+    if isinstance(row, list):
+        yield from ((one, shared[one]) for one in row)
+    else:
+        yield name, shared.get(row.get("like"), {}) | row
+
+
+def _make_parameter(name: str, row: Mapping[str, Any]) -> Callable[[F], F]:
+    kind: Any = _KINDS.get(row.get("kind", ""))
+    if "choices" in row:
+        kind = click.Choice(row["choices"])
+    if "least" in row:
+        kind = click.IntRange(row["least"], row.get("most"))
+    many, metavar = row.get("many", False), row.get("metavar")
+    if "flags" not in row:
+        required, times = row.get("required", not many), -1 if many else 1
+        return click.argument(name, type=kind, metavar=metavar, nargs=times, required=required)
+    named = {key: row[key] for key in ("help", "hidden", "required", "default") if key in row}
+    if _VALUED & row.keys():
+        shown = bool(row.get("default"))
+        named |= {"type": kind, "metavar": metavar, "multiple": many, "show_default": shown}
+    else:
+        named["is_flag"] = True
+    return click.option(*row["flags"].split(), name, **named)
+
+
+def choose_filters(memory: Memory, given: Mapping[str, Any], query: str | None = None) -> Filters:
+    """The filters that the options name; a project that nobody knows is an error. A question that
+    names none means all or, where the user has set `cross_project` to false, the current one."""
+    from yester.operations.request import read_filters
+
+    everywhere, names = given.get("everywhere", False), given.get("projects", ())
+    if everywhere and names:
+        raise UsageError("--project and --all-projects exclude each other; leave out one of them")
+    for name in names if memory.exists() else ():
+        memory.find_project(name)
+    chosen = memory.hide_private(read_filters(given, memory.now, "--"))
+    return chosen if everywhere or query is None else memory.narrow_filters(chosen, query)
 
 
 class Output(NamedTuple):

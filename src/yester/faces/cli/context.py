@@ -23,7 +23,7 @@ from yester.faces.cli.screen import count_noun, table_lines
 from yester.model import UseCounts, replace
 from yester.operations.actions import FixRequest, find_fixes
 from yester.operations.context import ContextRequest, build_context
-from yester.operations.ledger import record_feedback
+from yester.operations.items import Use, describe_use, record_feedback
 from yester.project import Projects
 from yester.recall.feedback import usefulness
 from yester.text.document import estimate_tokens, reading_cost
@@ -94,7 +94,7 @@ def _describe_lines(app: App, given: Context) -> list[dict[str, Any]]:
 
 def _why_lines(rows: list[dict[str, Any]], given: Context) -> Iterator[str]:
     yield from table_lines(rows, "shown")
-    yield from table_lines(msgspec.to_builtins(given.left), "left out")
+    yield from table_lines(given.left, "left out")
     if rows:
         spent, read = (sum(one[f"{sort}_tokens"] for one in rows) for sort in ("discovery", "read"))
         work = f" and were made from ~{spent:,}t of work" if spent else ""
@@ -141,14 +141,11 @@ def feedback_command(app: App, /, ids: tuple[str, ...], **given: bool) -> Output
         )
     numbers = [_parse_id(text) for text in ids]
     record_feedback(app.memory, numbers, "".join(chosen))
-    found = app.reading.texts(numbers).used
-    used = [(number, found.get(number, _UNUSED)) for number in numbers]
-    value = [{"id": id_, **one._asdict(), "use": round(usefulness(one), 4)} for id_, one in used]
-    lines = (f"#{id_}  use {usefulness(one):+.2f}  {_describe_use(one)}" for id_, one in used)
-    return Output(value, lines)
+    found = describe_use(app.reading, numbers)
+    return Output(found, (f"#{one.id}  use {one.use:+.2f}  {_describe_use(one)}" for one in found))
 
 
-def _describe_use(one: UseCounts) -> str:
+def _describe_use(one: Use | UseCounts) -> str:
     """shown in 3 sessions, listed 1 time, fetched 2"""
     listed = f"listed {count_noun(one.listed, 'time')}" if one.listed else ""
     came = (f"{what} {times}" for what, times in sorted(one.feedback.items()))

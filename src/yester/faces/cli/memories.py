@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,17 @@ import msgspec
 from yester.agents.notes import find_instructions
 from yester.clock import format_minute
 from yester.context.lines import item_icon, one_line
-from yester.errors import NotYours
-from yester.faces.cli.app import App, Output, command
+from yester.errors import NotFound, NotYours, UsageError, YesterError
+from yester.faces.cli.app import App, Output, choose_filters, command
 from yester.faces.cli.notes import format_diff
-from yester.faces.cli.options import choose_search_filters
 from yester.faces.cli.rows import Page, hit_as_json, join_names, page_lines, title_text
 from yester.faces.cli.screen import count_noun, make_bold
-from yester.memories import lifecycle, review
+from yester.files import replace_file
+from yester.memories import lifecycle, remember, review
+from yester.memories import memory as forms
 from yester.memories.categories import clean_text, get_category
 from yester.memories.chains import list_memory_chain
 from yester.memories.memory import GLOBAL, normalise_tags, read_history
-from yester.memories.remember import find_candidate
 from yester.model import STATUSES, Change, Filters, Memo, Paging, replace
 from yester.operate.notes import lint_notes, propose_changes
 from yester.recall.recall import make_hit
@@ -34,20 +35,16 @@ from yester.text.sentences import find_snippet
 # --- on the screen --------------------------------------------------------------------------------
 
 
-def memo_as_json(app: App, memo: Memo, full: bool = True) -> dict[str, Any]:
-    item = memo.item
-    return hit_as_json(make_hit(item, app.names), full=full) | {
-        "slug": memo.slug, "scope": memo.scope, "path": memo.path, "status": item.status,
-        "tags": item.tags, "files": item.files, "confidence": item.confidence,
-        "origin": item.origin, "trust": item.trust, "updated": item.updated / 1000,
-        "version": memo.version, "since": memo.since / 1000, "reason": memo.reason,
-        "supersedes": item.supersedes, "content": memo.content,
-    }  # fmt: skip
+_OF_ITEM = ("status", "tags", "files", "confidence", "origin", "trust", "supersedes")
+_OF_MEMO = ("slug", "scope", "path", "version", "reason", "content")
 
 
-def _memo_row(app: App, memo: Memo, **more: object) -> dict[str, Any]:
-    """What a command has found out about it, beside its index form."""
-    return memo_as_json(app, memo, full=False) | more
+def memo_as_json(app: App, memo: Memo, full: bool = True, **more: object) -> dict[str, Any]:
+    """As a hit with what only memories have, and with `more` that a command has found out."""
+    row = hit_as_json(make_hit(memo.item, app.names), full=full)
+    row |= {name: getattr(memo.item, name) for name in _OF_ITEM}
+    row |= {name: getattr(memo, name) for name in _OF_MEMO}
+    return row | {"updated": memo.item.updated / 1000, "since": memo.since / 1000, **more}
 
 
 def format_memo(app: App, memo: Memo) -> str:
@@ -130,7 +127,7 @@ def show_change(app: App, memo: Memo, what: str) -> Output:
 
 def _choose_filters(app: App, given: Mapping[str, Any]) -> Filters:
     """Where the current project was meant without being named, what holds everywhere as well."""
-    chosen = choose_search_filters(app.memory, given, "")
+    chosen = choose_filters(app.memory, given, "")
     if chosen.projects and not given["projects"]:
         return replace(chosen, projects=(*chosen.projects, GLOBAL.key))
     return chosen
@@ -202,11 +199,13 @@ def candidate_command(
     category, said = get_category(type_), clean_text(" ".join(text))
     began = time.perf_counter()
     where = GLOBAL if everywhere else app.find_project(project)
-    choice = find_candidate(app.reading, category, said, where.key, normalise_tags(tags), files)
+    choice = remember.find_candidate(
+        app.reading, category, said, where.key, normalise_tags(tags), files
+    )
     found = [one for one in (choice.best, *choice.others) if one is not None]
     rows = [
-        _memo_row(app, one.memo, points=one.points, same=one.same, tags=one.tags,
-                  title_words=one.words, alike=one.alike)
+        memo_as_json(app, one.memo, full=False, points=one.points, same=one.same, tags=one.tags,
+                     title_words=one.words, alike=one.alike)
         for one in found
     ]  # fmt: skip
     value = {
@@ -235,7 +234,10 @@ def review_command(app: App, /, form: str, **given: Any) -> Output:
 
 def _review(app: App, form: str, given: Mapping[str, Any]) -> Output:
     found = review.review_memories(app.reading, _choose_filters(app, given), app.now)
-    rows = [_memo_row(app, one.memo, check=one.check, text=one.text, fix=one.fix) for one in found]
+    rows = [
+        memo_as_json(app, one.memo, full=False, check=one.check, text=one.text, fix=one.fix)
+        for one in found
+    ]
     remarks = ((one.memo, f"{one.check}: {one.text}; {one.fix}") for one in found)
     nothing = "" if found else "Nothing to look at."
     return Output({"findings": rows}, _remark_lines(app, remarks, form), nothing)
@@ -276,7 +278,7 @@ def gc_command(app: App, really: bool) -> Output:
     chosen = lifecycle.parse_retention(app.config.retention)
     find = lifecycle.collect_due if really else lifecycle.find_due
     found = list(find(app.store if really else app.reading, chosen, app.now))
-    rows = [_memo_row(app, one.memo, what=one.what, why=one.why) for one in found]
+    rows = [memo_as_json(app, one.memo, full=False, what=one.what, why=one.why) for one in found]
 
     words = _DONE if really else _WOULD
     lines = (f"{words[one.what]} {format_memo(app, one.memo)}\n    {one.why}" for one in found)
@@ -345,3 +347,233 @@ def undo_command(app: App, memory: str | None, why: str) -> Output:
         {"done": "undone", "hits": [memo_as_json(app, memo) for memo in memos]},
         (f"undone {format_memo(app, memo)}" for memo in memos),
     )
+
+
+# --- writing one down, and changing what it says --------------------------------------------------
+
+_KEPT = {
+    "created": "remembered", "updated": "added to", "known": "known already:",
+    "refused": "stays as it is:",
+}  # fmt: skip
+
+
+@command("remember")
+def remember_command(
+    app: App, /, text: tuple[str, ...], project: str | None, everywhere: bool,
+    settings: tuple[str, ...], update: str | None, supersedes: str | None, why: str,
+    enforce: str | None, **given: Any,
+) -> Output:  # fmt: skip
+    """Remember TEXT: a decision, a rule for your agents, anything that must not be lost.
+
+    Without TEXT it is read from the standard input. "Always …" and "never …" become rules, which
+    every session is told; "we decided …" a decision, "I prefer …" a preference. What follows
+    "because" is kept as the reason.
+    """
+    if settings and not given["type"]:
+        raise UsageError("--set needs --type: fields belong to a category")
+    if enforce:
+        given["type"], settings = given["type"] or "rule", (*settings, f"enforce={enforce}")
+    content = get_category(given["type"]).parse_settings(settings) if settings else {}
+    _check_enforcement(content, given["path"])
+    words = _read_words(text) if text or not content else ""
+    draft = remember.Draft(words, content=content, scope="global" if everywhere else "", **given)
+    is_rule = (draft.type or remember.guess_type(draft.text)) == "rule"
+    if is_rule and app.memory.origin == "user" and not app.speaks_for_user:
+        draft = replace(draft, status="proposed")  # nobody says that it is the user's word
+
+    def find_id(name: str | None) -> int:
+        return lifecycle.find_memory(app.store, name).item.id if name else 0
+
+    place = GLOBAL if everywhere else app.find_project(project)
+    old = {"update": find_id(update), "supersedes": find_id(supersedes)}
+    kept = remember.remember(app.store, draft, place, app.memory.by(why), **old)
+    choice = kept.choice
+    alike = [one for one in (choice.best, *choice.others) if one and one.memo != kept.memo]
+    value = {
+        "done": kept.done, "action": choice.action, "compared": choice.compared,
+        "replaced": kept.replaced.item.id if kept.replaced else 0,
+        "alike": [one.memo.item.id for one in alike], "suggested_tags": kept.suggested,
+        **memo_as_json(app, kept.memo),
+    }  # fmt: skip
+    return Output(value, _kept_lines(app, kept, alike), code=int(kept.done == "refused"))
+
+
+def _check_enforcement(content: Mapping[str, Any], path: str) -> None:
+    """Who is stopped by a rule is stopped by the user: an agent's shell has no terminal."""
+    enforce = content.get("enforce", "tell")
+    if enforce == "tell":
+        return
+    if not path:
+        raise UsageError(f"enforce={enforce} is for a rule about files; name them: --path GLOB")
+    if not sys.stdin.isatty():
+        raise NotYours(
+            f"enforce={enforce} must come from you; say it in a terminal of your own, or in the "
+            "viewer (yester ui)"
+        )
+
+
+def _read_words(words: tuple[str, ...]) -> str:
+    if words and words != ("-",):
+        return " ".join(words)
+    text = "" if not words and sys.stdin.isatty() else _read_source("-")
+    if not text.strip():
+        raise UsageError('there is nothing to remember; say it: yester remember "…"')
+    return text
+
+
+def _kept_lines(app: App, kept: remember.Kept, alike: list[remember.Likeness]) -> Iterator[str]:
+    id_ = kept.memo.item.id
+    waits = kept.memo.item.status == "proposed"
+    yield f"{'proposed' if waits else _KEPT[kept.done]} {format_memo(app, kept.memo)}"
+    if waits:
+        yield f"    agents are told of it when you say yes in a terminal: yester memory keep {id_}"
+    if kept.replaced:
+        yield f"    replaces {format_memo(app, kept.replaced)}"
+    for tag, other in kept.suggested.items():
+        yield (
+            f"    tag {other} is in use; to take it instead of {tag}: "
+            f"yester memory edit {id_} --tag {other} --untag {tag}"
+        )
+    others = [one.memo for one in alike if one.memo.item.id != kept.memo.item.supersedes]
+    if kept.done == "created" and others:
+        yield from (f"    like {format_memo(app, memo)}" for memo in others)
+        old = alike[0].memo.item.id
+        yield f"    if it takes the place of one: yester memory supersede {old} {id_}"
+
+
+# --- changing one that is there -------------------------------------------------------------------
+
+
+@command("memory edit")
+def edit_command(
+    app: App, /, memory: str, source: str | None, why: str, everywhere: bool, project: str | None,
+    path: str | None, enforce: str | None, **given: Any,
+) -> Output:  # fmt: skip
+    """Change MEMORY by options or, without any, in $EDITOR. Unchanged, nothing is written.
+
+    What somebody else changes meanwhile is kept; where both have changed the same, you are told.
+    """
+    memo = lifecycle.find_memory(app.store, memory)
+    if memo.item.type == "rule" and not app.speaks_for_user:
+        raise NotYours(f"rule #{memo.item.id} is yours; change it in a terminal, or in the viewer")
+    if enforce:
+        given["settings"] = (*given["settings"], f"enforce={enforce}")
+    if everywhere or project or path or any(given.values()):
+        if source:
+            raise UsageError("--from has the whole; leave out the other options")
+        place = _choose_place(app, memo.item.project, everywhere, project, path or "")
+        new = _change_by_options(app, memo, given, place, why)
+    else:
+        new = _change_by_form(app, memo, source, why)
+    what = "unchanged" if new.version == memo.version else "changed"
+    return show_change(app, new, what)
+
+
+def _change_by_options(
+    app: App, memo: Memo, given: Mapping[str, Any], place: Mapping[str, str], why: str
+) -> Memo:
+    def edit_list(have: Iterable[str], added: Iterable[str], dropped: Collection[str]) -> list[str]:
+        return [one for one in dict.fromkeys((*have, *added)) if one not in dropped]
+
+    base, category = forms.plain_form(memo), get_category(given["type"] or memo.item.type)
+    content = category.parse_settings(given["settings"])
+    _check_enforcement(content, place.get("path", memo.path))
+    tags, untags = normalise_tags(given["add_tags"]), normalise_tags(given["drop_tags"])
+    single = {name: given[name] for name in ("title", "type", "confidence")}
+    changes = {
+        **{name: value for name, value in single.items() if value not in (None, "")},
+        **place,
+        "tags": edit_list(base["tags"], tags, untags),
+        "files": edit_list(base["files"], given["add_files"], given["drop_files"]),
+        "content": content,
+    }
+    return lifecycle.edit_memory(app.store, memo.item.id, changes, app.memory.by(why), base=base)
+
+
+def _choose_place(
+    app: App, own: str, everywhere: bool, project: str | None, path: str
+) -> Mapping[str, str]:
+    if everywhere and (project or path):
+        raise UsageError("--global and --project or --path exclude each other; name one of them")
+    if everywhere:
+        return {"scope": "global", "path": "", "project": GLOBAL.key}
+    if not (project or path):
+        return {}
+    if project or own == GLOBAL.key:
+        own = app.find_project(project).key
+    return {"scope": "path" if path else "project", "path": path, "project": own}
+
+
+_FORM = """\
+Memory #{}. Save and close to keep your changes; close it unchanged, or empty,
+and nothing happens."""
+
+
+def _change_by_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
+    """As the user leaves the form in the editor, or has it in a file. Where something is wrong with
+    it the text is kept, and the error says where."""
+    base, id_ = forms.plain_form(memo), memo.item.id
+    before = forms.render_edit_form(base, _FORM.format(id_))
+    text = _read_source(source) if source else _edit_text(before)
+    if not text.strip() or text == before:
+        return memo
+    try:
+        values = forms.parse_edit_form(text, source or "the text")
+        if values.get("scope", base["scope"]) != base["scope"]:
+            everywhere = values["scope"] == "global"
+            values["project"] = GLOBAL.key if everywhere else app.find_project(None).key
+        # A field that was taken out of the form is to go.
+        values["content"] = {**dict.fromkeys(base["content"]), **values.get("content", {})}
+        return lifecycle.edit_memory(app.store, id_, values, app.memory.by(why), base=base)
+    except YesterError as error:
+        if source:
+            raise
+        file = app.home / "run" / f"memory-{id_}.toml"
+        replace_file(file, text)
+        again = f"yester memory edit {id_} --from {file}"
+        raise type(error)(f"{error}; your text is kept: {again}") from None
+
+
+def _edit_text(text: str) -> str:
+    """The text as the user has changed it, in a file that nobody else can read."""
+    if not (os.environ.get("VISUAL") or os.environ.get("EDITOR") or sys.stdin.isatty()):
+        raise UsageError("there is no editor; set EDITOR, or use the options of this command")
+    try:
+        return click.edit(text, extension=".toml", require_save=False) or ""
+    except click.ClickException as error:
+        raise UsageError(f"{error.message}; nothing was changed") from None
+
+
+@command("memory supersede")
+def supersede_command(app: App, old: str, new: tuple[str, ...], why: str) -> Output:
+    """Put NEW in the place of OLD: a memory there is, or the text of one, which then has the type,
+    scope, tags and files of OLD. OLD stays as history of NEW."""
+    memo, by = lifecycle.find_memory(app.store, old), app.memory.by(why)
+    text = " ".join(new)
+    known = _find_memo(app, text)
+    if known is not None:
+        _, newer = lifecycle.supersede_memory(app.store, memo.item.id, known.item.id, by)
+    else:
+        newer = remember.remember_instead(app.store, memo, text, by).memo
+    return show_change(app, newer, f"superseded #{memo.item.id}:")
+
+
+def _find_memo(app: App, text: str) -> Memo | None:
+    """The memory that is named; None where it is the text of a new one."""
+    if " " in text:
+        return None
+    try:
+        return lifecycle.find_memory(app.store, text)
+    except NotFound:
+        if text.removeprefix("#").isdecimal():
+            raise
+        return None
+
+
+def _read_source(source: str) -> str:
+    """The text of a file, or of the standard input (-)."""
+    try:
+        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{source} cannot be read ({error.strerror})") from None
+    return data.decode("utf-8", "replace")

@@ -15,23 +15,16 @@ from yester.agents.descriptors import detect_session
 from yester.clock import format_day, format_minute
 from yester.context.lines import one_line
 from yester.errors import ConfigError, NotFound, UsageError
-from yester.faces.cli import options, rows
-from yester.faces.cli.app import App, Output, command, print_warning, render_json
-from yester.faces.cli.options import choose_filters
+from yester.faces.cli import rows
+from yester.faces.cli.app import App, Output, choose_filters, command, print_warning, render_json
 from yester.faces.cli.rows import Page, hit_as_json, hit_lines, join_names, page_lines, whole_lines
 from yester.faces.cli.screen import count_noun, make_bold, strip_steering
 from yester.memories.chains import list_chain
 from yester.memory import Memory
 from yester.model import ECHO, Filters, Hit, Item, Paging, Session, replace
-from yester.operations.authorship import (
-    LinesRequest,
-    blame_lines,
-    explain_lines,
-    history_lines,
-)
+from yester.operations import authorship
 from yester.operations.items import record_fetched
-from yester.operations.search import explain_answer
-from yester.operations.sessions import find_neighbours
+from yester.operations.search import explain_answer, find_neighbours
 from yester.recall.recall import Answer, Asked, make_hit
 from yester.recall.timeline import Timeline, recent_sessions
 from yester.redact import redact
@@ -108,7 +101,7 @@ def _recall(memory: Memory, given: Mapping[str, Any]) -> tuple[Filters, Answer, 
     """What was looked through, what was found, and what of it a program gets."""
     began = time.perf_counter()
     query, full = " ".join(given["query"]), given["raw"] or given["form"] == "full"
-    filters, terms = options.choose_search_filters(memory, given, query), query_terms(query)
+    filters, terms = choose_filters(memory, given, query), query_terms(query)
     named = {name: given[name] for name in ("offset", "order", "explain", "near")}
     answer = memory.answer(Asked(query, filters, given["limit"], now=memory.now, **named))
     value: dict[str, Any] = {
@@ -252,7 +245,7 @@ def timeline_command(
     text, full = " ".join(anchor), form == "full"
     found, error = Timeline(0.0), None
     try:
-        filters = options.choose_search_filters(app.memory, given, query or text)
+        filters = choose_filters(app.memory, given, query or text)
         found = find_neighbours(
             app.memory, text, before, after, filters, query or "", given["everywhere"], app.now
         )
@@ -302,8 +295,8 @@ def why_command(app: App, /, file: str, blame: bool) -> Output:
     edits that sessions have recorded, through commits and renames. FILE is named from here or from
     the project's root.
     """
-    found = explain_lines(app.memory, LinesRequest(file=file))
-    lines = blame_lines(found) if blame else history_lines(found)
+    found = authorship.explain_lines(app.memory, authorship.LinesRequest(file=file))
+    lines = authorship.blame_lines(found) if blame else authorship.history_lines(found)
     return Output(found, lines)
 
 

@@ -95,10 +95,14 @@ def fact_lines(width: int, facts: Iterable[tuple[str, object]]) -> Iterator[str]
     return (f"{name:<{width}}  {value}" for name, value in facts if value)
 
 
-def table_lines(rows: Sequence[Mapping[str, object]], title: str = "") -> Iterator[str]:
+def table_lines(records: Sequence[Any], title: str = "", *columns: str) -> Iterator[str]:
     """What programs get as rows, in columns under their names; nothing where there is none."""
-    if not rows:
+    from msgspec import to_builtins
+
+    if not records:
         return
+    rows = [to_builtins(one) for one in records]
+    rows = [{name: row[name] for name in columns or row} for row in rows]
     if title:
         yield f"\n{title}"
     cells = [[name.replace("_", " ") for name in rows[0]]]

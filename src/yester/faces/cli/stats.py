@@ -12,23 +12,13 @@ import click
 from msgspec import structs
 
 from yester.errors import ConfigError
-from yester.faces.cli import options
-from yester.faces.cli.app import App, Output, command
+from yester.faces.cli.app import App, Output, choose_filters, command
 from yester.faces.cli.screen import count_noun, describe_items, fact_lines, table_lines
 from yester.llm.budget import DAY, day_of, known_prices, open_asker
 from yester.memory import Memory
 from yester.model import Filters, Hit, replace
 from yester.operate import bench
-from yester.operations.stats import (
-    Series,
-    SeriesRequest,
-    Spend,
-    Stats,
-    StatsRequest,
-    count_contents,
-    count_days,
-    count_spending,
-)
+from yester.operations import stats as figures
 from yester.recall.recall import Asked
 from yester.store import walk_items
 from yester.store.figures import Refinements, refinement_totals
@@ -48,9 +38,12 @@ def stats_command(app: App, days: int, prices: bool) -> Output:
     """
     if prices:
         return _show_prices()
-    request, since = StatsRequest(days=days), day_of(app.now) - (days - 1) * DAY
-    contents, spend = count_contents(app.memory, request), count_spending(app.memory, request)
-    series = count_days(app.memory, SeriesRequest(days=min(days, _MOST_DAYS)))
+    request, since = figures.StatsRequest(days=days), day_of(app.now) - (days - 1) * DAY
+    contents, spend = (
+        figures.count_contents(app.memory, request),
+        figures.count_spending(app.memory, request),
+    )
+    series = figures.count_days(app.memory, figures.SeriesRequest(days=min(days, _MOST_DAYS)))
     refined, llm = refinement_totals(app.reading, since), _describe_llm(app)
     value = structs.asdict(contents) | structs.asdict(spend)
     return Output(
@@ -68,14 +61,15 @@ def projects_command(app: App, private: tuple[str, ...], shared: tuple[str, ...]
     for names, kept in ((private, True), (shared, False)):
         for name in names:
             set_private(app.memory, PrivateRequest(key=name, private=kept))
-    found = [structs.asdict(one) for one in list_projects(app.memory, NoRequest()).projects]
-    shown = ("name", "private", "items", "sessions", "root")
-    nothing = "" if found else "No projects yet. Run: yester index"
-    lines = table_lines([{name: one[name] for name in shown} for one in found])
-    return Output({"projects": found}, lines, nothing)
+    found = list_projects(app.memory, NoRequest())
+    nothing = "" if found.projects else "No projects yet. Run: yester index"
+    lines = table_lines(found.projects, "", "name", "private", "items", "sessions", "root")
+    return Output(found, lines, nothing)
 
 
-def _total_lines(contents: Stats, spend: Spend, llm: dict[str, Any]) -> Iterator[str]:
+def _total_lines(
+    contents: figures.Stats, spend: figures.Spend, llm: dict[str, Any]
+) -> Iterator[str]:
     today, limits, price = spend.today, spend.limits, llm["price"]
     model = ", ".join(filter(None, (llm["provider"], llm["model"])))
     if price:
@@ -104,14 +98,14 @@ def _describe_llm(app: App) -> dict[str, Any]:
     return found
 
 
-def _error_rows(series: Series) -> list[dict[str, Any]]:
+def _error_rows(series: figures.Series) -> list[dict[str, Any]]:
     """The days on which runs showed errors."""
     days = zip(series.days, series.errors_met, series.errors_ended, strict=True)
     return [{"day": day, "met": met, "ended": ended} for day, met, ended in days if met]
 
 
 def _stats_lines(
-    contents: Stats, spend: Spend, refined: Refinements, series: Series
+    contents: figures.Stats, spend: figures.Spend, refined: Refinements, series: figures.Series
 ) -> Iterator[str]:
     days = count_noun(contents.days, "day")
     if refined.turns or refined.kept:
@@ -119,14 +113,15 @@ def _stats_lines(
         why = f"; the last of these: {refined.reason}" if refined.reason else ""
         yield f"refined    {turns} in {days}, {refined.kept:,} kept as found{why}"
     calls = [row if row.outcome else replace(row, outcome="under way") for row in spend.spend]
-    yield from table_lines([*map(structs.asdict, calls)], f"spent in {days} (UTC)")
-    made, shown = ([*map(structs.asdict, rows)] for rows in (contents.distilled, contents.shown))
-    yield from table_lines(made, "made from what was found out, and what reading it costs")
-    yield from table_lines(shown, f"shown to agents in {days}")
-    acts = [*map(structs.asdict, contents.reflexes)]
-    yield from table_lines(acts, f"told at the moment of action in {days}, and what followed")
-    yield from table_lines(_error_rows(series), f"errors in {days} (UTC)")
-    if made or shown:
+    for rows, title in (
+        (calls, f"spent in {days} (UTC)"),
+        (contents.distilled, "made from what was found out, and what reading it costs"),
+        (contents.shown, f"shown to agents in {days}"),
+        (contents.reflexes, f"told at the moment of action in {days}, and what followed"),
+        (_error_rows(series), f"errors in {days} (UTC)"),
+    ):
+        yield from table_lines(rows, title)
+    if contents.distilled or contents.shown:
         yield contents.note
 
 
@@ -166,7 +161,7 @@ def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
     """
     from yester.context.talk import trivial
 
-    chosen = options.choose_filters(app.memory, {"projects": projects}).projects
+    chosen = choose_filters(app.memory, {"projects": projects}).projects
     keys = {key for key, name in app.names.items() if key in chosen or name in chosen}
     items = (item for item in walk_items(app.reading) if not keys or item.project in keys)
     past = bench.read_history(items, trivial)

@@ -25,21 +25,13 @@ from starlette.types import Receive, Scope, Send
 
 from yester import __version__
 from yester.errors import NotYours, UsageError
-from yester.faces.http.description import make_document, make_manual
+from yester.faces.http import table
 from yester.faces.http.guard import Failed, Guard, Slowdown, read_method
 from yester.faces.http.login import BEARER_SECONDS, PROGRAM, USER, Keys, is_another_user, take_code
 from yester.faces.http.request import Refusal, read_body, read_query
 from yester.faces.http.stream import Stream, is_cursor
-from yester.faces.http.table import (
-    ELSEWHERE,
-    ENDPOINTS,
-    EVENTS,
-    Bearer,
-    Endpoint,
-    Health,
-    Login,
-)
 from yester.memory import Memory
+from yester.tables import load_table
 
 T = TypeVar("T")
 FOLDER = Path(__file__).parent.parent / "viewer"
@@ -63,10 +55,7 @@ class Pool:
 
     async def run(self, call: Callable[..., T], *args: Any) -> T:
         if self._waiting >= _MOST_WAITING:
-            raise Refusal(
-                503, "too much is being asked at once", fix="try again",
-                headers={"retry-after": "1"},
-            )  # fmt: skip
+            raise Refusal("busy")
         loop = asyncio.get_running_loop()
         self._waiting += 1
         future = loop.run_in_executor(self._executor, self._call_here, call, *args)
@@ -74,9 +63,7 @@ class Pool:
         try:
             return await asyncio.wait_for(asyncio.shield(future), _PATIENCE)
         except TimeoutError:
-            raise Refusal(
-                503, f"there was no answer within {_PATIENCE:g} seconds", fix="ask for less"
-            ) from None
+            raise Refusal("late", seconds=_PATIENCE) from None
 
     def _forget(self, future: asyncio.Future[Any]) -> None:
         self._waiting -= 1
@@ -96,7 +83,7 @@ class Pool:
             memory.close()
 
 
-def _answer_request(memory: Memory, endpoint: Endpoint, request: Any, origin: str) -> bytes:
+def _answer_request(memory: Memory, endpoint: table.Endpoint, request: Any, origin: str) -> bytes:
     """In the pool: encoding a large answer takes a while, too."""
     assert endpoint.operation is not None
     memory.origin = origin
@@ -109,7 +96,7 @@ def _answer_request(memory: Memory, endpoint: Endpoint, request: Any, origin: st
         if not endpoint.conflict:
             raise
         fix = error.fix or endpoint.conflict
-        raise Refusal(409, error.what, fix, parameter=error.parameter) from None
+        raise Refusal("conflict", None, error.parameter, what=error.what, fix=fix) from None
     return answer.encode() if isinstance(answer, str) else msgspec.json.encode(answer)
 
 
@@ -132,19 +119,19 @@ class App:
         self._pool, self._stream_pool = Pool(memory, _THREADS), Pool(memory, 1)
         self.stream = Stream(self._stream_pool.run, failed)
         self._files = load_files(folder)
-        health = msgspec.json.encode(Health(status="ok", version=__version__))
+        health = msgspec.json.encode(table.Health(status="ok", version=__version__))
         self._constants: dict[str, Callable[[], bytes]] = {
             "/health": lambda: health,
             "/api/search/help": lambda: msgspec.json.encode(
-                make_manual(f"http://127.0.0.1:{port}")
+                table.make_manual(f"http://127.0.0.1:{port}")
             ),
             "/api/openapi.json": _encode_document,
         }
-        by_path: dict[str, dict[str, Endpoint]] = {}
-        for one in ENDPOINTS:
+        by_path: dict[str, dict[str, table.Endpoint]] = {}
+        for one in table.ENDPOINTS:
             by_path.setdefault(one.path, {})[one.method] = one
         self._endpoints = [(_path_pattern(path), by_path[path]) for path in by_path]
-        unlocked = {(one.method, one.path) for one in ENDPOINTS if one.open}
+        unlocked = {(one.method, one.path) for one in table.ENDPOINTS if one.open}
         unlocked |= {("GET", name) for name in self._files}
         self.guard = Guard(self._answer, port, keys, unlocked, failed, self._slowdown)
 
@@ -178,21 +165,19 @@ class App:
         await response(scope, receive, send)
 
     async def _answer_endpoint(
-        self, endpoints: Mapping[str, Endpoint], path: Mapping[str, str], scope: Scope
+        self, endpoints: Mapping[str, table.Endpoint], path: Mapping[str, str], scope: Scope
     ) -> Response:
         endpoint = endpoints.get(read_method(scope))
         if endpoint is None:
             allowed = ", ".join(sorted(endpoints))
-            raise Refusal(
-                405, f"{scope['path']} cannot be asked with this method", parameter="method",
-                fix=f"use {allowed}", headers={"allow": allowed},
-            )  # fmt: skip
+            raise Refusal("method", path=scope["path"], allowed=allowed)
         request: Any
+        path = {**path, **endpoint.fixed}
         if endpoint.has_body:
             request = read_body(endpoint.request, scope["yester.body"], path)
         else:
             request = read_query(endpoint.request, scope["query_string"], path)
-        if endpoint.content == EVENTS:
+        if endpoint.content == table.EVENTS:
             return self._follow_stream(scope)
         if endpoint.path in self._constants:
             body = self._constants[endpoint.path]()
@@ -203,53 +188,40 @@ class App:
             body = await self._pool.run(_answer_request, endpoint, request, origin)
         return Response(body, media_type=endpoint.content)
 
-    async def _log_in(self, scope: Scope, request: Login) -> bytes:
+    async def _log_in(self, scope: Scope, request: table.Login) -> bytes:
         foreign = is_another_user(scope.get("client"))
         origin = "" if foreign else take_code(self._memory.home, request.code, time.time())
         if not origin:
             await self._slowdown.delay_answer()
-            raise Refusal(
-                401, "the code is wrong, older than a minute, or was used before",
-                parameter="code", fix="get another one: yester ui",
-                headers={"www-authenticate": 'Bearer realm="yester"'},
-            )  # fmt: skip
-        bearer = Bearer(token=self._keys.issue_bearer(origin), expires_in=BEARER_SECONDS)
+            raise Refusal("code")
+        bearer = table.Bearer(token=self._keys.issue_bearer(origin), expires_in=BEARER_SECONDS)
         return msgspec.json.encode(bearer)
 
     def _follow_stream(self, scope: Scope) -> Response:
         if self.stream.clients >= MOST_STREAMS:
-            raise Refusal(
-                503, f"{MOST_STREAMS} clients are listening already", fix="close some of them",
-                headers={"retry-after": "10"},
-            )  # fmt: skip
+            raise Refusal("listeners", most=MOST_STREAMS)
         last = Headers(scope=scope).get("last-event-id", "")
         if last and not is_cursor(last):
-            raise Refusal(
-                400, "Last-Event-ID is none of ours", parameter="Last-Event-ID", value=last,
-                fix="send the id of the last event, or leave it out",
-            )  # fmt: skip
+            raise Refusal("event", last)
         if scope["method"] == "HEAD":
-            return Response(media_type=EVENTS)
-        return StreamingResponse(self.stream.follow(last.strip()), media_type=EVENTS)
+            return Response(media_type=table.EVENTS)
+        return StreamingResponse(self.stream.follow(last.strip()), media_type=table.EVENTS)
 
     def _find_file(self, scope: Scope) -> Response:
         file = self._files.get(scope["path"])
         if file is None:
-            path = scope["path"]
-            other = ELSEWHERE.get(path) or ELSEWHERE.get(path.rpartition("/")[0] + "/")
-            raise Refusal(
-                404, "there is nothing at this path", parameter="path", value=path,
-                fix=other or "GET /api/search/help says what there is",
-            )  # fmt: skip
+            path, rows = scope["path"], load_table("api")["elsewhere"]
+            other = rows.get(path) or rows.get(path.rpartition("/")[0] + "/")
+            raise Refusal("path", path, fix=other or "GET /api/search/help says what there is")
         if read_method(scope) != "GET":
-            raise Refusal(405, "a file can only be read", fix="use GET", headers={"allow": "GET"})
+            raise Refusal("file")
         return file
 
 
 @cache
 def _encode_document() -> bytes:
     """Made when it is first asked for: it takes longer than all else a server does to start."""
-    return msgspec.json.encode(make_document(ENDPOINTS))
+    return msgspec.json.encode(table.make_document(table.ENDPOINTS))
 
 
 def _path_pattern(path: str) -> re.Pattern[str]:

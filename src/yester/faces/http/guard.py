@@ -66,10 +66,7 @@ class Slowdown:
         self._level = max(0.0, self._level - (now - self._at)) + 1
         self._at = now
         if self.waiting >= 50:
-            raise Refusal(
-                429, "too many wrong tokens", fix="wait, then send the right one",
-                headers={"retry-after": "10"},
-            )  # fmt: skip
+            raise Refusal("tokens")
         self.waiting += 1
         try:
             await self._sleep(self.delay_for(self._level))
@@ -122,8 +119,7 @@ class Guard:
         except Exception as error:  # noqa: BLE001 -- whatever it is, no traceback leaves the house
             self._failed(f"answering {scope['method']}", error)
             if not started:
-                failed = Refusal(500, "yester failed; its log says where", "see logs/serve.log")
-                await make_problem_response(failed)(scope, receive, send_guarded)
+                await make_problem_response(Refusal("failed"))(scope, receive, send_guarded)
         finally:
             self._open -= counted
 
@@ -132,10 +128,7 @@ class Guard:
         self._check_host(headers.getlist("host"))
         self._check_origin(scope, headers)
         if self._open > _MOST_OPEN:
-            raise Refusal(
-                503, "too much is being asked at once", fix="try again",
-                headers={"retry-after": "1"},
-            )  # fmt: skip
+            raise Refusal("busy")
         if (read_method(scope), scope["path"]) not in self._unlocked:
             scope["yester.origin"] = await self._check_token(headers.getlist("authorization"))
         scope["yester.body"] = await _read_body(scope, headers, receive)
@@ -144,10 +137,7 @@ class Guard:
     def _check_host(self, given: Sequence[str]) -> None:
         if len(given) == 1 and given[0].lower() in self._hosts:
             return
-        raise Refusal(
-            421, "Host is not this server", parameter="Host", value=", ".join(given),
-            fix=f"ask for one of {', '.join(sorted(self._hosts))}",
-        )  # fmt: skip
+        raise Refusal("host", ", ".join(given), hosts=", ".join(sorted(self._hosts)))
 
     def _check_origin(self, scope: Scope, headers: Headers) -> None:
         origins = headers.getlist("origin")
@@ -158,15 +148,10 @@ class Guard:
             ("/api", "/stream", "/health")
         )
         navigates = headers.getlist("sec-fetch-mode") == ["navigate"]
-        for wrong, parameter, value in (
-            (any(one.lower() not in self._origins for one in origins), "Origin", origins),
-            (foreign and not (page and navigates), "Sec-Fetch-Site", site),
-        ):
-            if wrong:
-                raise Refusal(
-                    403, "another page may not speak to this server", parameter=parameter,
-                    value=", ".join(value), fix="open the viewer: yester ui",
-                )  # fmt: skip
+        if any(one.lower() not in self._origins for one in origins):
+            raise Refusal("page", ", ".join(origins), "Origin")
+        if foreign and not (page and navigates):
+            raise Refusal("page", ", ".join(site), "Sec-Fetch-Site")
 
     async def _check_token(self, given: Sequence[str]) -> str:
         """Whose word it is."""
@@ -175,12 +160,7 @@ class Guard:
         if kind.lower() == b"bearer" and (origin := self._keys.find_origin(token.strip())):
             return origin
         await self._slowdown.delay_answer()
-        raise Refusal(
-            401, "the token is wrong" if given else "a token is needed",
-            parameter="Authorization",
-            fix="send Authorization: Bearer and the contents of the file `token` in yester's home",
-            headers={"www-authenticate": 'Bearer realm="yester"'},
-        )  # fmt: skip
+        raise Refusal("token", what="the token is wrong" if given else "a token is needed")
 
 
 class _GoneError(Exception):
@@ -196,19 +176,12 @@ async def _read_body(scope: Scope, headers: Headers, receive: Receive) -> bytes:
     length = headers.get("content-length", "0")
     if length == "0" and "transfer-encoding" not in headers:
         return b""
-    too_large = Refusal(
-        413, f"the body is larger than {LARGEST_BODY:,} bytes", fix="send less at a time",
-        headers={"connection": "close"},
-    )  # fmt: skip
     if length.isdigit() and int(length) > LARGEST_BODY:
-        raise too_large
+        raise Refusal("large", most=LARGEST_BODY)
     if scope["method"] in ("POST", "PATCH", "PUT"):
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
-            raise Refusal(
-                415, "the body must be JSON", parameter="Content-Type", value=kind,
-                fix="send Content-Type: application/json", headers={"connection": "close"},
-            )  # fmt: skip
+            raise Refusal("kind", kind)
     body = bytearray()
     try:
         async with asyncio.timeout(_BODY_SECONDS):
@@ -218,14 +191,11 @@ async def _read_body(scope: Scope, headers: Headers, receive: Receive) -> bytes:
                     raise _GoneError
                 body += message.get("body", b"")
                 if len(body) > LARGEST_BODY:
-                    raise too_large
+                    raise Refusal("large", most=LARGEST_BODY)
                 if not message.get("more_body"):
                     return bytes(body)
     except TimeoutError:
-        raise Refusal(
-            408, f"the body did not come within {_BODY_SECONDS:g} seconds", fix="send it faster",
-            headers={"connection": "close"},
-        ) from None  # fmt: skip
+        raise Refusal("slow", seconds=_BODY_SECONDS) from None
 
 
 def _policy_headers(message: Message) -> list[tuple[bytes, bytes]]:

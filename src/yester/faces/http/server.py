@@ -100,7 +100,7 @@ class Protocol(H11Protocol):
             self._stalled = None
 
     def send_400_response(self, msg: str) -> None:
-        problem, _ = make_problem(Refusal(400, msg, "send HTTP/1.1"))
+        problem, _ = make_problem(Refusal("protocol", what=msg))
         body = msgspec.json.encode(problem)
         for event in (
             h11.Response(

@@ -24,8 +24,7 @@ import msgspec
 from yester.errors import FeedExpired, YesterError
 from yester.memory import Memory
 from yester.model import FeedLine, Injection, Item, MemoryChange
-from yester.operations.items import Rows
-from yester.operations.ledger import describe_injections
+from yester.operations.items import Rows, describe_injections
 from yester.store.contract import Store
 
 _POLL = 0.25  # seconds

@@ -1,36 +1,24 @@
-"""Every endpoint, a row each: routes, the OpenAPI document, the help for a model and the reference
-page are made from this table."""
+"""Every endpoint, a row each of `tables/api.toml`: routes, the OpenAPI document, the help for a
+model (`/api/search/help`) and the reference page are made from it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any, Literal, get_type_hints
 
-from msgspec import Struct
+import msgspec
+from msgspec import UNSET, Meta, Struct
 
+from yester import __version__
+from yester.faces.http.request import Problem
 from yester.memory import Memory
-from yester.model import replace
 from yester.operate.doctor import examine_quickly
-from yester.operations import (
-    actions,
-    authorship,
-    forget,
-    items,
-    ledger,
-    memories,
-    preview,
-    privacy,
-    projects,
-    search,
-    sessions,
-    settings,
-    stats,
-)
-from yester.operations.answer import make_answer
-from yester.operations.fields import about
-from yester.operations.request import NoRequest, Parameter, Request, list_parameters
+from yester.operations import request as requests
+from yester.operations.search import SearchRequest
+from yester.tables import load_table
 
 TEXT = "text/plain; charset=utf-8"
 EVENTS = "text/event-stream"
@@ -38,65 +26,47 @@ EVENTS = "text/event-stream"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """`operation` is None for what the app answers itself: login, stream, the document. Where there
-    is a `conflict`, what cannot be done is at odds with what there is, whatever was sent: it is
-    answered with 409, and this is the way out."""
+    """A row of the table, whose head explains it. `operation` is None for what the app answers
+    itself: login, stream, the document."""
 
     method: str
     path: str
     does: str
-    request: type[Request]
+    request: type[requests.Request]
     answer: Any
     operation: Callable[[Memory, Any], Any] | None = None
     group: str = ""
-    example: str = ""  # what stands behind the path
-    open: bool = False  # without a token
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    example: str = ""
+    open: bool = False
     content: str = "application/json"
     conflict: str = ""
 
     @property
-    def path_parameters(self) -> Mapping[str, Parameter]:
-        known = list_parameters(self.request)
-        return {name: one for name, one in known.items() if f"{{{name}}}" in self.path}
+    def path_parameters(self) -> Mapping[str, requests.Parameter]:
+        return self._choose_parameters(in_path=True)
 
     @property
-    def other_parameters(self) -> Mapping[str, Parameter]:
-        known = list_parameters(self.request)
-        return {name: one for name, one in known.items() if f"{{{name}}}" not in self.path}
+    def other_parameters(self) -> Mapping[str, requests.Parameter]:
+        return self._choose_parameters(in_path=False)
+
+    def _choose_parameters(self, in_path: bool) -> Mapping[str, requests.Parameter]:
+        return {
+            name: one
+            for name, one in requests.list_parameters(self.request).items()
+            if name not in self.fixed and (f"{{{name}}}" in self.path) == in_path
+        }
 
     @property
     def has_body(self) -> bool:
         return self.method in ("POST", "PATCH", "PUT")
 
 
-def _row(
-    where: str,
-    operation: Callable[[Memory, Any], Any],
-    example: str = "",
-    request: type[Request] | None = None,
-    does: str = "",
-    **more: Any,
-) -> Endpoint:
-    """An operation at its place. What it is asked and answers stands in its signature, what it does
-    in the first paragraph of its docstring or, where several ask the same, of the request's."""
-    method, path = where.split()
-    hints = get_type_hints(operation)
-    help_ = does or (request and request.__doc__) or operation.__doc__ or ""
-    return Endpoint(
-        method, path, " ".join(help_.split("\n\n")[0].split()), request or hints["request"],
-        hints["return"], operation, example=example, **more,
-    )  # fmt: skip
-
-
-def _group(name: str, *rows: Endpoint) -> Sequence[Endpoint]:
-    return [replace(row, group=name) for row in rows]
-
-
 # --- what the app answers itself ------------------------------------------------------------------
 
 
-class Login(Request, kw_only=True):
-    code: Annotated[str, about("The one-time code.", min_length=1, max_length=200)]
+class Login(requests.Request, kw_only=True):
+    code: Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class Bearer(Struct, kw_only=True):
@@ -113,7 +83,7 @@ class Operation(Struct, kw_only=True):
     endpoint: str
     does: str
     parameters: dict[str, str]
-    also: Annotated[str, about("Which of the parameters many share it takes as well.")]
+    also: str
     example: str
 
 
@@ -124,8 +94,8 @@ class Manual(Struct, kw_only=True):
     workflow: list[str]
     rules: list[str]
     headers: str
-    search: Annotated[dict[str, str], about("Parameters of every search.")]
-    filters: Annotated[dict[str, str], about("What narrows it.")]
+    search: dict[str, str]
+    filters: dict[str, str]
     operations: list[Operation]
     more: str
 
@@ -137,13 +107,6 @@ _NOTE = (
     "A glance: hooks are not run and the store is not read through; `yester doctor` does both. The "
     "server knows the HOME of your account ({home}) and the system's PATH, not those of your shell."
 )
-_AREAS: Mapping[str, str] = {
-    "versions": "yester", "settings": "yester", "home": "yester", "disk": "yester",
-    "folders": "yester", "permissions": "yester", "python3": "capture", "launch": "capture",
-    "worker": "capture", "socket": "capture", "spool": "capture", "log": "capture",
-    "transcripts": "capture", "model": "store", "store": "store", "index": "store",
-    "backups": "store",
-}  # fmt: skip
 
 
 class Finding(Struct, kw_only=True):
@@ -162,15 +125,16 @@ class Doctor(Struct, kw_only=True):
     note: str
 
 
-def show_health(memory: Memory, request: NoRequest) -> Doctor:  # noqa: ARG001
+def show_health(memory: Memory, request: requests.NoRequest) -> Doctor:  # noqa: ARG001
     """Is everything as it should be? Nothing is changed."""
     return memory.cached("doctor", _KEPT, lambda: _examine_home(memory))
 
 
 def _examine_home(memory: Memory) -> Doctor:
+    areas = {check: area for area, checks in load_table("api")["areas"].items() for check in checks}
     findings = [
-        make_answer(
-            Finding, one, area=_AREAS.get(one.check, "agents"), name=one.check,
+        requests.make_answer(
+            Finding, one, area=areas.get(one.check, "agents"), name=one.check,
             state=_name_state(one.state, one.fix),
         )
         for one in examine_quickly(memory.home, memory.now)
@@ -188,136 +152,206 @@ def _name_state(state: str, fix: str) -> Literal["ok", "warn", "bad"]:
 
 # --- the table ------------------------------------------------------------------------------------
 
-_SEARCH = _group(
-    "Search",
-    _row("GET /api/search", search.search_items, "?query=retry+webhook&limit=5",
-         search.EverythingSearch),
-    _row("GET /api/search/observations", search.search_items, "?query=authentication&limit=5",
-         search.ObservationSearch),
-    _row("GET /api/search/sessions", search.search_items, "?query=deadlock&limit=5",
-         search.SessionSearch),
-    _row("GET /api/search/prompts", search.search_items, "?query=never&limit=5",
-         search.PromptSearch),
-    _row("GET /api/search/by-type", search.search_items, "?type=bugfix&dateStart=1w&limit=5",
-         search.TypeSearch),
-    _row("GET /api/search/by-file", search.search_items, "?filePath=src/auth.py&limit=5",
-         search.FileSearch),
-    _row("GET /api/search/by-concept", search.search_items, "?concept=gotcha&limit=5",
-         search.ConceptSearch),
-    _row("GET /api/fix", actions.find_fixes, "?text=error:+unknown+flag+--frob&project=shop"),
-    _row("GET /api/search/recent-context", sessions.show_recent, "?project=shop"),
-    _row("GET /api/search/timeline", sessions.show_timeline, "?anchor=138&depth_before=5",
-         sessions.TimelineRequest),
-    _row("GET /api/search/timeline-by-query", sessions.show_timeline, "?query=drop+redis",
-         sessions.TimelineByQuery),
-    Endpoint("GET", "/api/search/help", "How to use all this, for a model.", NoRequest, Manual),
-    _row("GET /api/timeline", sessions.show_timeline, "?anchor=S12", sessions.TimelineRequest,
-         "The same as /api/search/timeline: what happened around something."),
-    _row("GET /api/why", authorship.explain_lines, "?file=src/auth.py:40-60&project=shop"),
+# What the rows name of what the app answers itself.
+_OWN = {one.__name__: one for one in (Login, Bearer, Health, Manual, dict, str)}
+
+
+def _load_endpoints() -> Iterator[Endpoint]:
+    for group, rows in load_table("api")["endpoints"].items():
+        for where, row in rows.items():
+            method, path = where.split()
+            make = _operation_row if "operation" in row else _own_row
+            yield Endpoint(method=method, path=path, group=group, **make(**row))
+
+
+def _own_row(answer: str, request: str = "", **more: Any) -> dict[str, Any]:
+    return {"request": _OWN.get(request, requests.NoRequest), "answer": _OWN[answer], **more}
+
+
+def _operation_row(
+    operation: str, request: str = "", does: str = "", **more: Any
+) -> dict[str, Any]:
+    module = operation.partition(":")[0]
+    made = resolve_name(f"yester.{operation}")
+    hints = get_type_hints(made)
+    kind = resolve_name(f"yester.{module}:{request}") if request else hints["request"]
+    help_ = does or (request and kind.__doc__) or made.__doc__ or ""
+    return {
+        "operation": made, "request": kind, "answer": hints["return"],
+        "does": " ".join(help_.split("\n\n")[0].split()), **more,
+    }  # fmt: skip
+
+
+ENDPOINTS: Sequence[Endpoint] = tuple(_load_endpoints())
+
+
+# --- described: an OpenAPI 3.1 document, whose schemas come from the types that validate ----------
+
+_REF = "#/components/schemas/{name}"
+
+
+def make_document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+    document: dict[str, Any] = load_table("api")["document"]
+    paths: dict[str, dict[str, Any]] = {}
+    for one in endpoints:
+        paths.setdefault(one.path, {})[one.method.lower()] = _describe_endpoint(one)
+    return document | {
+        "info": {"version": __version__, **document["info"]},
+        "paths": paths,
+        "components": {"schemas": _answer_schemas(endpoints), **document["components"]},
+    }
+
+
+def _answer_schemas(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+    answers = list(dict.fromkeys(one.answer for one in endpoints))
+    shapes = [one for one in answers if _is_struct(one)]
+    _, schemas = msgspec.json.schema_components([*shapes, Problem], ref_template=_REF)
+    for name, schema in schemas.items():
+        for part, one in schema.get("properties", {}).items():
+            if meaning := requests.find_meaning([name], part):
+                one["description"] = meaning
+    return schemas
+
+
+def _is_struct(answer: Any) -> bool:
+    return isinstance(answer, type) and issubclass(answer, msgspec.Struct)
+
+
+def _describe_endpoint(one: Endpoint) -> dict[str, Any]:
+    content = {one.content.partition(";")[0]: {"schema": _answer_schema(one)}}
+    found: dict[str, Any] = {
+        "summary": one.does,
+        "operationId": _operation_id(one),
+        "tags": [one.group],
+        "responses": {
+            "200": {"description": one.does, "content": content},
+            "default": {"$ref": "#/components/responses/problem"},
+        },
+    }
+    if one.open:
+        found["security"] = []
+    parameters = [_describe_parameter(p, "path") for p in one.path_parameters.values()]
+    if one.has_body:
+        body = {"application/json": {"schema": _body_schema(one.other_parameters)}}
+        found["requestBody"] = {"required": True, "content": body}
+    else:
+        parameters += [_describe_parameter(p, "query") for p in one.other_parameters.values()]
+    if one.content == EVENTS:
+        parameters.append(load_table("api")["last_event"])
+        found["description"] = one.does
+        found["summary"] = "What is new, as it happens (server-sent events)."
+    return found | ({"parameters": parameters} if parameters else {})
+
+
+def _operation_id(one: Endpoint) -> str:
+    words = one.path.replace("{", "").replace("}", "").replace(".json", "").split("/")
+    path = "_".join(word.replace("-", "_") for word in words if word and word != "api")
+    return f"{one.method.lower()}_{path}"
+
+
+def _answer_schema(one: Endpoint) -> Mapping[str, Any]:
+    if one.content in (TEXT, EVENTS):
+        return {"type": "string"}
+    if _is_struct(one.answer):
+        return {"$ref": _REF.format(name=one.answer.__name__)}
+    return {"type": "object"}
+
+
+def _describe_parameter(one: requests.Parameter, where: str) -> dict[str, Any]:
+    schema = {name: value for name, value in one.schema.items() if name != "description"}
+    help_ = one.help
+    if one.is_list:
+        schema, help_ = _list_schema(schema), f"{help_} Several are written with commas."
+    elif not one.required and one.default not in ("", 0):
+        schema["default"] = one.default
+    found: dict[str, Any] = {"name": one.name, "in": where, "schema": schema, "description": help_}
+    return found | ({"required": True} if one.required else {})
+
+
+def _list_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A list as it stands in an address. Not an array of style form: once it is written down,
+    nobody can tell a comma in a value from one between two."""
+    known = schema["items"].get("enum")
+    if not known:
+        return {"type": "string"}
+    one = "|".join(known)
+    return {"type": "string", "pattern": f"^(({one})(,({one}))*)?$"}
+
+
+def _body_schema(parameters: Mapping[str, requests.Parameter]) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    for name, one in parameters.items():
+        properties[name] = dict(one.schema)
+        if not one.required and one.default is not UNSET:
+            properties[name]["default"] = one.default
+    required = [name for name, one in parameters.items() if one.required]
+    return {
+        "type": "object", "properties": properties, "required": required,
+        "additionalProperties": False,
+    }  # fmt: skip
+
+
+# --- for a model ----------------------------------------------------------------------------------
+
+_AUTH, _JSON = '-H "$AUTH"', '-H "Content-Type: application/json"'
+_OBVIOUS = ("a text", "a list of texts", "a time")
+NONE = "–"
+SHARED = frozenset(requests.FilteredRequest.__struct_fields__)
+SEARCH = frozenset(SearchRequest.__struct_fields__) - SHARED
+# What many take, and what it is called together.
+_KNOWN: Sequence[tuple[str, type[requests.Request], frozenset[str]]] = (
+    ("search", SearchRequest, SEARCH), ("filters", requests.FilteredRequest, SHARED),
 )  # fmt: skip
 
-_AS_IT_IS_NOW = "read it again; `actions` and `fields` say what can be done"
-_READ = _group(
-    "Items",
-    _row("POST /api/observations/batch", items.show_items, '{"ids": [138, 139]}'),
-    _row("GET /api/items", items.list_items, "?kinds=prompt&limit=5"),
-    _row("GET /api/items/{id}", items.show_item, "/api/items/138"),
-    _row("GET /api/sessions", sessions.list_sessions, "?project=shop"),
-    _row("GET /api/sessions/{session}", sessions.show_session, "/api/sessions/S12"),
-    _row("GET /api/sessions/{session}/transcript", sessions.show_transcript,
-         "/api/sessions/S12/transcript?limit=20"),
-    _row("GET /api/memories", memories.list_memories, "?status=all"),
-    _row("GET /api/memories/{id}", memories.show_memory, "/api/memories/12"),
-    _row("PATCH /api/memories/{id}", memories.edit_memory,
-         '{"version": 3, "title": "Times are UTC", "content": {"severity": "high"}}',
-         conflict=_AS_IT_IS_NOW),
-    _row("POST /api/memories/{id}/retire", memories.retire_memory, '{"why": "no longer true"}',
-         conflict=_AS_IT_IS_NOW),
-    _row("POST /api/memories/{id}/archive", memories.archive_memory, "{}", conflict=_AS_IT_IS_NOW),
-    _row("POST /api/memories/{id}/restore", memories.restore_memory, "{}", conflict=_AS_IT_IS_NOW),
-    _row("POST /api/memories/{id}/undo", memories.undo_memory, "{}", conflict=_AS_IT_IS_NOW),
-    _row("POST /api/memories/{id}/supersede", memories.supersede_memory,
-         '{"text": "Orders keep local time and zone.", "why": "audit"}', conflict=_AS_IT_IS_NOW),
-    _row("POST /api/memory/save", memories.save_memory,
-         '{"text": "Orders keep UTC.", "project": "shop"}'),
-    _row("GET /api/memory/candidate", memories.find_candidate,
-         "?type=decision&text=Orders+keep+UTC&project=shop"),
-    _row("GET /api/review", memories.review_memories, "?project=shop"),
-)  # fmt: skip
 
-_CONTEXT = _group(
-    "Context",
-    _row("GET /api/context/inject", preview.preview_text, "?project=shop", content=TEXT),
-    _row("GET /api/context/preview", preview.preview_context, "?project=shop"),
-    _row("GET /api/context/recent", sessions.show_recent, "?limit=3",
-         does="The same as /api/search/recent-context."),
-    _row("GET /api/injections", ledger.list_injections, "?session=S12"),
-    _row("GET /api/feedback", ledger.list_feedback),
-    _row("POST /api/feedback", ledger.give_feedback, '{"ids": [138], "what": "useful"}'),
-)  # fmt: skip
+def make_manual(base: str) -> Manual:
+    table = load_table("api")
+    wanted = [one for path in table["manual_of"]["paths"] for one in ENDPOINTS if one.path == path]
+    shared = {
+        name: _explain_parameters(requests.list_parameters(kind), SEARCH ^ SHARED ^ known)
+        for name, kind, known in _KNOWN
+    }
+    operations = [_explain_endpoint(one, base) for one in wanted]
+    return Manual(**table["manual"], **shared, operations=operations)  # type: ignore[arg-type]
 
-_ABOUT = _group(
-    "About the memory",
-    _row("GET /api/stats", stats.count_contents),
-    _row("GET /api/series", stats.count_days, "?days=30"),
-    _row("GET /api/doctor", show_health),
-    _row("GET /api/spend", stats.count_spending),
-    _row("GET /api/projects", projects.list_projects),
-    _row("PATCH /api/projects", projects.rename_project,
-         '{"key": "git:example.org/acme/shop", "name": "shop"}',
-         conflict="GET /api/projects lists them"),
-    _row("POST /api/projects/private", projects.set_private,
-         '{"key": "shop", "private": true}', conflict="GET /api/projects lists them"),
-    _row("POST /api/projects/merge", projects.merge_projects,
-         '{"from": "shop-old", "into": "shop", "dry_run": false}',
-         conflict="GET /api/projects lists them"),
-    _row("GET /api/facets", search.count_facets, request=search.EverythingSearch),
-    _row("GET /api/settings", settings.list_settings),
-    _row("PATCH /api/settings", settings.change_settings, '{"thinking": false}',
-         settings.SettingsRequest, conflict="edit config.toml with an editor"),
-)  # fmt: skip
 
-_FORGETTING = _group(
-    "Forgetting",
-    _row("POST /api/forget", forget.forget_items, '{"query": "project falcon", "yes": false}',
-         conflict="say which: ids alone, or a query, session, project, files, agent, dates"),
-    _row("POST /api/forget/verify", privacy.verify_absence, '{"strings": ["project falcon"]}'),
-    _row("POST /api/redact", forget.redact_again, '{"yes": false}'),
-    _row("GET /api/privacy", privacy.show_privacy),
-)  # fmt: skip
+def _explain_endpoint(one: Endpoint, base: str) -> Operation:
+    also = {name: known for name, kind, known in _KNOWN if issubclass(one.request, kind)}
+    return Operation(
+        endpoint=f"{one.method} {one.path}",
+        does=one.does,
+        parameters=_explain_parameters(one.other_parameters, frozenset().union(*also.values())),
+        also=" and ".join(also),
+        example=_curl_command(one, base),
+    )
 
-_DOOR = _group(
-    "The door",
-    Endpoint("GET", "/health", "Is it there?", NoRequest, Health, open=True),
-    Endpoint("POST", "/api/login", "A bearer for the one-time code of `yester ui`.",
-             Login, Bearer, open=True, example='{"code": "…"}'),
-    Endpoint("GET", "/api/openapi.json", "All this as an OpenAPI document.",
-             NoRequest, dict[str, Any]),
-    Endpoint("GET", "/stream", "What is new, as it happens (server-sent events): `ready` (first, "
-             "where the stream stands), `item` (a row), `injection` (a line of the ledger), "
-             "`memory` (id, status and version of a memory that was written), `gap` (too much was "
-             "missed: load anew). Send the last event's id as the header Last-Event-ID to go on "
-             "there.",
-             NoRequest, str, content=EVENTS),
-)  # fmt: skip
 
-ENDPOINTS: Sequence[Endpoint] = (*_SEARCH, *_READ, *_CONTEXT, *_ABOUT, *_FORGETTING, *_DOOR)
+def _curl_command(one: Endpoint, base: str) -> str:
+    if one.has_body:
+        return f"curl {_AUTH} {_JSON} -d '{one.example}' {base}{one.path}"
+    path = one.example if one.example.startswith("/") else one.path + one.example
+    return f"curl {_AUTH} '{base}{path}'"
 
-# What claude-mem's scripts ask for, and what to use here instead.
-ELSEWHERE: Mapping[str, str] = {
-    "/api/import": "on the command line: yester import claude-mem FILE",
-    "/api/sdk-sessions/batch": "use GET /api/sessions; all there is: yester export jsonl FILE",
-    "/api/observations": "use GET /api/items?kinds=observation",
-    "/api/summaries": "use GET /api/items?kinds=summary",
-    "/api/prompts": "use GET /api/items?kinds=prompt",
-    "/api/health": "use GET /health",
-    "/api/readiness": "use GET /health",
-    "/api/version": "use GET /health",
-    "/api/observation/": "use GET /api/items/ID",
-    "/api/prompt/": "use GET /api/items/ID",
-    "/api/session/": "use GET /api/sessions/ID",
-    "/api/context/timeline": "use GET /api/timeline",
-    "/api/decisions": "use GET /api/search?obs_type=decision",
-    "/api/changes": "use GET /api/search?obs_type=change",
-    "/api/how-it-works": "use GET /api/search?concepts=how-it-works",
-}
+
+def _explain_parameters(
+    parameters: Mapping[str, requests.Parameter], known: frozenset[str]
+) -> dict[str, str]:
+    """Those besides what is known: what each is for, what may stand there, and what does where it
+    is left out."""
+    found = {}
+    for name, one in parameters.items():
+        if one.attribute not in known and not name.endswith("]"):  # the range in bracket form
+            must, default = requests.describe_schema(one.schema), write_default(one)
+            told = (
+                one.help.rstrip("."),
+                "" if must.startswith(_OBVIOUS) else must,
+                "required" if one.required else "" if default == NONE else f"default {default}",
+            )
+            found[name] = "; ".join(filter(None, told))
+    return found
+
+
+def write_default(one: requests.Parameter) -> str:
+    if one.default in ("", []) or one.default is UNSET:
+        return NONE
+    return f"`{str(one.default).lower() if isinstance(one.default, bool) else one.default}`"

@@ -12,16 +12,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from yester.clock import format_day, format_minute
-from yester.context.lines import (
-    clean_text,
-    item_icon,
-    join_title,
-    one_line,
-    quote_lines,
-    quote_name,
-    quote_text,
-    replace_quotes,
-)
+from yester.context import lines
 from yester.fence import fence_text
 from yester.model import Hit, Item, Session
 from yester.text.document import item_text, reading_cost
@@ -79,14 +70,14 @@ def cut_text(text: str, most: int, per_line: int = 0) -> tuple[str, int]:
 
 def name_within(text: str, most: int = 14) -> str:
     """The beginning of something short, such as a project's name; no more than so many tokens."""
-    short = one_line(text, 120)
-    quotes = _QUOTES if quote_name(short) != short else 0
-    return quote_name(cut_text(short, most - quotes)[0].rstrip())
+    short = lines.one_line(text, 120)
+    quotes = _QUOTES if lines.quote_name(short) != short else 0
+    return lines.quote_name(cut_text(short, most - quotes)[0].rstrip())
 
 
 def short_session(session: str) -> str:
     """As much of a session's id as finds it again."""
-    return replace_quotes(one_line(session, 100)[:8])
+    return lines.replace_quotes(lines.one_line(session, 100)[:8])
 
 
 def format_time(epoch: float, clock: bool = False) -> str:
@@ -108,13 +99,17 @@ def hit_row(hit: Hit, asked: Collection[str], clock: bool = False, mark: str = "
         f"{len(hit.parts)} more of this turn" if hit.parts else "",
         f"since then: {_stale_note(hit.stale)}" if hit.stale else "",
     ]  # fmt: skip
-    text = join_title(hit.title, find_snippet(clean_text(hit.excerpt or hit.text), asked, _SNIPPET))
-    head = f"{mark}#{hit.id} {item_icon(hit.kind, hit.type)} {', '.join(filter(None, facts))}: "
+    text = lines.join_title(
+        hit.title, find_snippet(lines.clean_text(hit.excerpt or hit.text), asked, _SNIPPET)
+    )
+    head = (
+        f"{mark}#{hit.id} {lines.item_icon(hit.kind, hit.type)} {', '.join(filter(None, facts))}: "
+    )
     return _fit_row(head, text)
 
 
 def _stale_note(text: str) -> str:
-    return replace_quotes(cut_text(one_line(text, 120), 24)[0])
+    return lines.replace_quotes(cut_text(lines.one_line(text, 120), 24)[0])
 
 
 def session_row(session: Session, best: Hit | None, asked: Collection[str], summary: int) -> str:
@@ -127,16 +122,20 @@ def session_row(session: Session, best: Hit | None, asked: Collection[str], summ
         f"summary #{summary}" if summary else "",
     ]  # fmt: skip
     head = f"S{short_session(session.key)} {', '.join(filter(None, facts))}: "
-    title = quote_text(one_line(session.title, _TITLE)) if session.title.strip() else "(untitled)"
+    title = (
+        lines.quote_text(lines.one_line(session.title, _TITLE))
+        if session.title.strip()
+        else "(untitled)"
+    )
     if best is None:
         return head + title
-    text = find_snippet(clean_text(best.text), asked, _SNIPPET)
+    text = find_snippet(lines.clean_text(best.text), asked, _SNIPPET)
     return _fit_row(f"{head}{title}; best #{best.id}: ", text)
 
 
 def _fit_row(head: str, text: str) -> str:
     shown, end = cut_text(text, ROW - _QUOTES - most_tokens(head))
-    return head + quote_text(shown if end == len(text) else f"{shown.rstrip()}…")
+    return head + lines.quote_text(shown if end == len(text) else f"{shown.rstrip()}…")
 
 
 # --- whole -------------------------------------------------------------------------------------
@@ -152,16 +151,17 @@ def item_heading(item: Item, project: str) -> str:
         f"session {short_session(item.session)}" if item.session else "",
         f"~{reading_cost(item)}t to read", spent if item.discovery_tokens else "",
     ]  # fmt: skip
-    return f"#{item.id} {item_icon(item.kind, item.type)} {', '.join(filter(None, facts))}"
+    return f"#{item.id} {lines.item_icon(item.kind, item.type)} {', '.join(filter(None, facts))}"
 
 
 def whole_item(item: Item) -> str:
     """All there is of an item: its text, and what stands beside it."""
-    text = clean_text(item_text(item))
-    sections = {name_within(name): clean_text(part) for name, part in item.sections.items()}
-    subtitle, facts = one_line(item.subtitle, 300), map(clean_text, item.facts)
+    text = lines.clean_text(item_text(item))
+    sections = {name_within(name): lines.clean_text(part) for name, part in item.sections.items()}
+    subtitle, facts = lines.one_line(item.subtitle, 300), map(lines.clean_text, item.facts)
+    repeats = text.lstrip("# ").startswith(item.title.rstrip("…"))
     parts = [
-        "" if text.lstrip("# ").startswith(item.title.rstrip("…")) else one_line(item.title, 300),
+        "" if repeats else lines.one_line(item.title, 300),
         subtitle if subtitle not in text else "",
         text,
         *(f"{name}: {part}" for name, part in sections.items() if part not in text),
@@ -174,7 +174,7 @@ def whole_item(item: Item) -> str:
 
 
 def _join_values(what: str, values: Sequence[str]) -> str:
-    return f"{what}: {one_line(', '.join(values), 900)}" if values else ""
+    return f"{what}: {lines.one_line(', '.join(values), 900)}" if values else ""
 
 
 # --- an answer ---------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ class Page:
         """Put in as much of a text as fits, quoted; what of it that is."""
         most = self.tokens_left - most_tokens(head) - 4
         shown, _ = cut_text(text, most, per_line=_PER_LINE)
-        fits = self.add_row(f"{head}\n{quote_lines(shown)}")
+        fits = self.add_row(f"{head}\n{lines.quote_lines(shown)}")
         assert fits
         return shown
 
