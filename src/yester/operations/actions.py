@@ -6,11 +6,11 @@ Apart from `context.py`: nothing here is looked for where a prompt waits.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Annotated
 
 from msgspec import Struct
 
+from yester.agents.hooks import HookEvent
 from yester.cards.failures import error_mark
 from yester.cards.tools import Error, error_fingerprint, find_errors
 from yester.config import Config, narrow_config
@@ -33,30 +33,20 @@ EVENTS: Mapping[str, str] = {
 _LONGEST = 20_000  # characters of an error that is asked about
 
 
-@dataclass(frozen=True, slots=True)
-class ActionRequest:
-    """A use of a tool, where it happens, and of what its session was told at such moments."""
-
-    action: Action
-    project: Project
-    cwd: str = ""
-    session: str = ""
-    now: int = 0  # ms; 0: the present
-    facts: Collection[str] = ()
-    variables: Mapping[str, str] = field(default_factory=dict)  # can only have less shown
-
-
-def build_action_context(memory: Memory, request: ActionRequest) -> Context:
-    config = narrow_config(memory.config, request.variables)
-    project, private = request.project, Projects(config.projects, private=config.private).private
+def build_action_context(
+    memory: Memory, event: HookEvent, project: Project, facts: Collection[str]
+) -> Context:
+    """For a use of a tool in a project; `facts`: of what its session was told at such moments."""
+    config = narrow_config(memory.config, event.hints)
+    private = Projects(config.projects, private=config.private).private
     # A file's path is seen from the work tree at hand.
-    top = find_top(request.cwd, project.root) if request.cwd else project.root
+    top = find_top(event.cwd, project.root) if event.cwd else project.root
     here = Here(
-        replace(project, root=top), request.session, request.now or memory.now,
+        replace(project, root=top), event.session, event.epoch,
         everywhere=config.flag("cross_project"), private=tuple(private - {project.key}),
     )  # fmt: skip
-    off = switched_off(config)
-    return at_action(memory.reading, request.action, here, request.facts, off)
+    action = Action(event.tool, event.given, event.output, event.failed)
+    return at_action(memory.reading, action, here, facts, switched_off(config))
 
 
 def switched_off(config: Config) -> list[str]:

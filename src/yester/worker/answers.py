@@ -9,7 +9,7 @@ start block that has not is owed: the session's next answer that the agent itsel
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Container, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -28,7 +28,6 @@ from yester.capture.spool import NewerFormat, Spool, peek_event, read_event
 from yester.cards.tools import typed_command
 from yester.clock import DAY
 from yester.config import Config
-from yester.context.actions import Action
 from yester.context.block import Context, Shown, join_contexts
 from yester.errors import SourceError, StoreError
 from yester.fence import MOST_UNITS, count_units
@@ -36,7 +35,7 @@ from yester.ingest.events import Events, is_off
 from yester.memory import Memory
 from yester.model import Event, Feedback, Injection, Item, OwedStart, Project, replace
 from yester.operations import actions
-from yester.operations.actions import ActionRequest, build_action_context
+from yester.operations.actions import build_action_context
 from yester.operations.context import EVENTS, ContextRequest, build_context
 from yester.recall.recall import Asked, answer_question
 from yester.recall.staleness import GitFacts, Work
@@ -132,7 +131,7 @@ class Answers:
         self._spool = spool
         self._store = events.store
         self._events, self._background = events, background
-        self._recent: OrderedDict[str, HookEvent] = OrderedDict()
+        self._recent: deque[HookEvent] = deque(maxlen=_RECENT)
         self._arrived: list[Delivery] = []  # and still to be written down
         self._starts: set[str] = set()  # whose block is on its way, or has arrived
         self._took: list[model.Answered] = []  # after how many ms hooks were answered
@@ -147,9 +146,7 @@ class Answers:
     def remember_event(self, event: HookEvent) -> None:
         """An event that has left the spool; its hook may yet ask."""
         if event.what in ASKING and event.size < _LONGEST_RECENT:
-            self._recent[event.id] = event
-            if len(self._recent) > _RECENT:
-                self._recent.popitem(last=False)
+            self._recent.append(event)
 
     def note_deeds(self, events: Sequence[HookEvent]) -> None:
         """An edited file that something shown in this session is about, a command that it is: it
@@ -179,10 +176,9 @@ class Answers:
 
     def find_event(self, id_: str) -> HookEvent | None:
         """What the asking hook has told: still in the spool, or just taken in."""
-        if id_ in self._recent:
-            return self._recent[id_]
-        path = self._spool.find_event(id_)
-        return None if path is None else self._read_spooled(path)
+        if path := self._spool.find_event(id_):
+            return self._read_spooled(path)
+        return next((event for event in self._recent if event.id == id_), None)
 
     def _read_spooled(self, path: Path) -> HookEvent | None:
         with suppress(OSError, ValueError, NewerFormat, SourceError):
@@ -371,12 +367,7 @@ class Answers:
         own = [one for one in self._arrived if one.event.session == event.session]
         facts = {line.reason for one in own for _, line in one.lines}
         facts |= {one.reason for one in self._shown_lines(event)}
-        action = Action(event.tool, event.given, event.output, event.failed)
-        request = ActionRequest(
-            action, self._project_of(event), event.cwd, event.session, event.epoch, facts,
-            event.hints,
-        )  # fmt: skip
-        return build_action_context(self._memory, request)
+        return build_action_context(self._memory, event, self._project_of(event), facts)
 
     def _shown_lines(self, event: HookEvent) -> list[Injection]:
         session = self._events.session_of(event)

@@ -113,7 +113,6 @@ class Intake:
         batch = {path: spooled for path in paths if (spooled := self._read_event(path))}
         if not batch:
             return
-        self.marks.begin(*map(_event_piece, batch))
         try:
             taken = self.taker.take_batch([*batch.values()], self.marks.rest)
         except (StoreError, MemoryError):
