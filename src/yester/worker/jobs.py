@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from yester.llm.budget import Asker
     from yester.text.reader import Title, TitleFinder
 
-_ARCHIVE_PAUSE = 600.0  # seconds, for a session that could not be archived
 _NOTES_PAUSE = 600.0  # seconds between two looks at the notes of agents and repositories
 _MOST_ITEMS = 1_000  # new ones of a session, in one go: memory is bounded
 
@@ -162,7 +161,7 @@ class Archiving:
 
     def __init__(self, store: Store, log: Log, asker: Asker | None = None) -> None:
         self._store, self._log, self._asker = store, log, asker
-        self._again: dict[int, float] = {}  # session that could not be archived → not before then
+        self._failed: set[int] = set()  # sessions that could not be archived
 
     def step(self, config: Config) -> bool:
         if not config.flag("archive.on"):
@@ -172,7 +171,7 @@ class Archiving:
         now = current_ms()
         for waiting in find_unarchived(self._store, now):
             id_ = waiting.session.id
-            if self._again.get(id_, 0.0) > time.monotonic():
+            if id_ in self._failed:
                 continue
             with self._log.survive("archiving a session"):
                 try:
@@ -184,6 +183,6 @@ class Archiving:
                     return True
                 except SourceError as error:
                     self._log.say(f"a session was not archived: {error}")
-            self._again[id_] = time.monotonic() + _ARCHIVE_PAUSE
+            self._failed.add(id_)
             return True
         return False

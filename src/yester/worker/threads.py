@@ -148,12 +148,15 @@ class Work(threading.Thread):
         """A session archived, else those noted that were distilled."""
         if not self._writes:
             return False
+        from yester.llm.budget import open_asker
         from yester.llm.refine import LATELY
 
         recent = Queue("refine", since=current_ms() - LATELY)
         if self._archiving is None:  # the first time: whatever a worker before us has left
-            if self._asks:
-                self._open_asker(store)
+            try:
+                self._asker = open_asker(self._config, store) if self._asks else None
+            except ConfigError as error:
+                self._log.say(f"no turn is refined: {error}")
             for one in store.queued_sessions(recent) if self._asker is not None else ():
                 self.add_session(one.session.id)
             self._archiving = Archiving(store, self._log, self._asker)
@@ -166,14 +169,6 @@ class Work(threading.Thread):
             if waiting.session.id in ready and not self._ended.is_set():
                 self._refine_session(store, waiting.session)
         return False
-
-    def _open_asker(self, store: Store) -> None:
-        from yester.llm.budget import open_asker
-
-        try:
-            self._asker = open_asker(self._config, store)
-        except ConfigError as error:
-            self._log.say(f"no turn is refined: {error}")
 
     def _refine_session(self, store: Store, session: Session) -> None:
         from yester.cards.turns import DistilRules
