@@ -31,6 +31,7 @@ from yester.text.statements import (
     cut_clause,
     find_cues,
     is_reason,
+    split_statements,
     telling_terms,
     title_words,
 )
@@ -94,7 +95,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
         "next_steps": left,
         "notes": [
             *([f"{status.word}: {title}"] if status.word in TAKEN_BACK and title else []),
-            *(draft.title for draft in drafts if WARNING in draft.tags),
+            *(one.title for one in drafts if WARNING in one.tags and status.word != "talk"),
         ],
     }
     return Item(
@@ -226,15 +227,14 @@ def _left_undone(turn: View, gate: Gate) -> list[str]:
     if closing is None:
         return []
     left: dict[int, str] = {}
-    said = gate.statements(closing)
+    said = split_statements(closing.body)
     below = load_pattern("statements", "left below")
-    lines = {strip_marks(line)[:_BEGINNING] for line in closing.body.split("\n")}
     for at, one in enumerate(said):
         if one.kind == "heading" or gate.echoes(one.text, closing):
             continue
         undone = load_pattern("statements", "undone").search(one.text)
         if not undone and below.match(one.heading):
-            if one.text[:_BEGINNING] in lines and count_words(one.text) > _FEW_WORDS:
+            if count_words(one.text) > _FEW_WORDS and _begins_line(one.text, closing.body):
                 left[at] = one.text
             continue
         offers = load_pattern("statements", "offer").search(one.text)
@@ -248,6 +248,12 @@ def _left_undone(turn: View, gate: Gate) -> list[str]:
             before = said[at - 1].text if at and said[at - 1].kind != "heading" else ""
             left[at] = f"{cut_clause(before, _LEAD)} {one.text}".lstrip()
     return list(left.values())[:3]
+
+
+def _begins_line(sentence: str, text: str) -> bool:
+    """What comes after it in the same point of a list is about the same."""
+    beginning = sentence[:_BEGINNING]
+    return any(strip_marks(line).startswith(beginning) for line in text.split("\n"))
 
 
 def _waiting(turn: View, title: str, committed: bool) -> Iterator[str]:

@@ -121,12 +121,6 @@ class Gate:
         self._shown = shown
         self._known = {same_form(text) for text in known}
         self._told: set[str] = set()  # in the turn that is looked at
-        self._parsed: dict[int, list[Statement]] = {}
-
-    def statements(self, item: Item) -> list[Statement]:
-        if item.id not in self._parsed:
-            self._parsed[item.id] = split_statements(item.body)
-        return self._parsed[item.id]
 
     def echoes(self, text: str, item: Item) -> bool:
         """Does an agent only say again in this item what the session was shown before?"""
@@ -155,7 +149,7 @@ class Gate:
         that say of this work what the agent was shown of another."""
         return [
             Fact(one, item.id, value)
-            for one in self.statements(item)
+            for one in split_statements(item.body)
             if one.kind != "heading" and (value := bonus + statement_worth(one)) >= least
             and not is_boilerplate(one.text) and self.is_new(one.text)
             and (echoes or not self.echoes(one.text, item))

@@ -334,7 +334,7 @@ def _work_title(looked: Looked, gate: Gate) -> tuple[str, str]:
     if closing is not None:
         if heading:
             return heading, "heading"
-        results = [one for one in gate.statements(closing) if _says_result(one)]
+        results = [one for one in split_statements(closing.body) if _says_result(one)]
         # What has still to be decided is no result.
         if not load_pattern("statements", "asks to decide").search(closing.body[-400:]):
             told = _answers(looked, closing, gate)
@@ -363,7 +363,7 @@ def _changed_for(looked: Looked) -> str:
 
 def _find_results(closing: Item, gate: Gate) -> list[Statement]:
     """Where a message says the result: before its lists, behind a label, or in its heading."""
-    said = [one for one in gate.statements(closing) if not gate.echoes(one.text, closing)]
+    said = [one for one in split_statements(closing.body) if not gate.echoes(one.text, closing)]
     first = next((one for one in said if one.kind == "heading"), None)
     labelled = [one for one in said if _RESULT.match(one.text) or one is first]
     leads = [one for one in said if one.lead]
@@ -387,7 +387,7 @@ def _read_title(looked: Looked, gate: Gate) -> tuple[str, str] | None:
     if not title or closing is None:
         return None
     low = title.lower()
-    holds = (one.text for one in gate.statements(closing) if low in one.text.lower())
+    holds = (one.text for one in split_statements(closing.body) if low in one.text.lower())
     source = next(holds, "")
     if gate.echoes(source or title, closing):
         return None
@@ -468,7 +468,7 @@ def _narrative(turn: View, facts: Sequence[Fact], title: str, gate: Gate) -> str
     used = {one.text for one in facts}
     kept: list[str] = []
     room = _BODY
-    for one in gate.statements(closing):
+    for one in split_statements(closing.body):
         bare = drop_interjection(one.text)
         if not one.lead or len(kept) == 3:
             break
@@ -532,7 +532,7 @@ def _answers(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
     bold = {strip_marks(text) for text in _BOLD.findall(closing.body)}
     said = [
         one
-        for one in gate.statements(closing)
+        for one in split_statements(closing.body)
         if not is_boilerplate(one.text) and not gate.echoes(one.text, closing)
     ]
     leads = [

@@ -59,8 +59,6 @@ from yester.store.contract import Store
 if TYPE_CHECKING:
     from yester.text.reader import TitleFinder
 
-_MESSAGES = 12  # taken apart at once
-
 
 @dataclass(slots=True)
 class DistilReport:
@@ -152,6 +150,7 @@ class _Session:
             yield
             yield from _take_apart(turn, gate)
             drafts = observe_turn(named, gate)
+            yield
             card = make_card(named, drafts, gate)
             yield
             # A turn's tokens are shared out among all that may be made of it, its own card and the
@@ -337,11 +336,10 @@ def _place_in_turn(item: Item) -> tuple[str, int, str]:
 
 
 def _take_apart(turn: View, gate: Gate) -> Iterator[None]:
-    """The messages of a turn, a few at a time."""
-    for number, item in enumerate(turn.said):
+    """The messages of a turn, one at a time."""
+    for item in turn.said:
         gate.findings(item)
-        if number % _MESSAGES == _MESSAGES - 1:
-            yield
+        yield
 
 
 def turn_shape(turn: View, commits: Sequence[Committed]) -> str:

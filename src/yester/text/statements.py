@@ -64,8 +64,10 @@ class Statement:
         return max(len(_SPECIFIC.findall(self.text)), self.code)
 
 
-def split_statements(text: str) -> list[Statement]:
-    """The statements of a message in order, boilerplate among them."""
+@lru_cache(maxsize=64)
+def split_statements(text: str) -> tuple[Statement, ...]:
+    """The statements of a message in order, boilerplate among them. A turn is looked at from many
+    sides."""
     text = _WRAPPED.sub(" ", _QUOTATION.sub("", text[:_LONGEST_MESSAGE])).replace("’", "'")
     found: list[Statement] = []
     heading, lead = "", True
@@ -78,7 +80,7 @@ def split_statements(text: str) -> list[Statement]:
         heading = sentence if kind == "heading" else heading
         code = marked.count(_CODE) // 2
         found.append(Statement(cut_clause(sentence, LONGEST), kind, above, lead, code))
-    return found
+    return tuple(found)
 
 
 # --- what a statement tells ----------------------------------------------------------------------
@@ -149,6 +151,7 @@ def _telling_words(text: str) -> list[str]:
     return [word for word in words if not generic.fullmatch(word)]
 
 
+@lru_cache(maxsize=4_096)
 def statement_worth(statement: Statement) -> float:
     """How much a statement tells to somebody who was not there."""
     told = sum(_WORTH.get(name, 0.0) for name in statement.tells)
