@@ -227,6 +227,98 @@ def test_a_real_client_is_told_and_remembered(tmp_path, agent):
         model.server_close()
 
 
+class Desk:
+    """A user of one client and a scripted model."""
+
+    def __init__(self, agent: Agent, folder: Path, rules: list[dict[str, Any]]) -> None:
+        if not CLIENTS or not (BINARIES / agent.program).exists():
+            pytest.skip(f"{agent.label} is not there")
+        self.agent, self.user, self.shop = agent, folder / "user", folder / "shop"
+        for one in (self.user, self.shop):
+            one.mkdir(mode=0o700)
+        subprocess.run(["git", "init", "-q", str(self.shop)], check=True)
+        self.env = {"HOME": str(self.user), "PATH": PATH, "LANG": "C.UTF-8", "TERM": "dumb"}
+        self.model = _start_scripted(rules, folder / "requests.jsonl")
+        _prepare_client(agent, self.user, self.model.url)
+        self.yester("remember", "--type", "decision", "We keep prices in integer cents.")
+        self.yester("install", "--agent", agent.name, "--yes")
+
+    def __enter__(self) -> Desk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.yester("worker", "stop")
+        self.model.shutdown()
+        self.model.server_close()
+
+    def yester(self, *words: str) -> None:
+        command = [sys.executable, "-m", "yester", *words]
+        subprocess.run(command, cwd=self.shop, env=self.env, capture_output=True)
+
+    def run_client(self, **more: str) -> list[str]:
+        """What the model was asked."""
+        before = len(self.model.requests)
+        words, variables = _prepare_client(self.agent, self.user, self.model.url, **more)
+        if self.agent.name == "codex":
+            path = self.user / ".codex" / "config.toml"
+            path.write_text(f"model_auto_compact_token_limit = 100000\n{path.read_text()}")
+        done = subprocess.run(
+            [str(shutil.which(self.agent.program, path=PATH)), *words], cwd=self.shop, text=True,
+            env={**self.env, **variables}, capture_output=True, timeout=120,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-500:]
+        assert "Extension error" not in done.stderr
+        return [json.dumps(request["body"]) for request in self.model.requests[before:]]
+
+    def items(self, wanted: str) -> list[Any]:
+        """What is stored, when so many answers are there."""
+        found: list[Any] = []
+
+        def are_there() -> bool:
+            store = open_store(self.user / ".yester", now=1)
+            found[:] = [item for item in every_item(store) if item.session]
+            store.close()
+            return any(item.body == wanted for item in found)
+
+        until(are_there)
+        return found
+
+
+@pytest.mark.parametrize("name", ["codex", "opencode", "pi"])
+def test_a_compaction_leaves_one_summary_and_the_memory_comes_again(tmp_path, name):
+    steps = [{"text": "First done.", "usage": {"input_tokens": 195_000}}]
+    rules = [
+        {"when": "(?i)demo once more", "steps": [{"text": "Second done."}]},
+        {"when": "(?i)demo", "steps": steps},
+    ]
+    with Desk(AGENTS[name], tmp_path, rules) as desk:
+        assert "integer cents" in desk.run_client()[-1] or name == "pi"
+        session = desk.items("First done.")[0].session
+        asked = desk.run_client(session=session, prompt="please run the demo once more")
+        found = desk.items("Second done.")
+        assert [item.type for item in found if item.kind == "summary"] == ["compact"]
+        assert [item.prompt_number for item in found if item.kind == "prompt"] == [1, 2]
+        told = [one for one in asked if "demo once more" in one]
+        assert "integer cents" in told[-1]
+
+
+@pytest.mark.parametrize("name", ["opencode", "qwen-code"])
+def test_what_a_sub_agent_is_asked_is_no_prompt(tmp_path, name):
+    kind = "general" if name == "opencode" else "general-purpose"
+    given = {"description": "look", "prompt": "subquest: find the callers", "subagent_type": kind}
+    call = {"text": "Running", "tools": [{"name": "task", "input": given}]}
+    rules = [
+        {"when": "(?i)subquest", "steps": [{"text": "Three callers."}]},
+        {"when": "(?i)demo", "tools_required": True, "steps": [call, {"text": "All finished."}]},
+    ]
+    with Desk(AGENTS[name], tmp_path, rules) as desk:
+        desk.run_client()
+        found = desk.items("All finished.")
+        assert [item.body for item in found if item.kind == "prompt"] == [PROMPT]
+        assert len({item.session for item in found}) == 1
+
+
 @pytest.mark.requirement("DEL-12", "DEL-14", "DIS-14")
 def test_one_memory_serves_all_clients(tmp_path):
     """Decided in Codex, recalled in Gemini CLI, corrected in Claude Code, seen in opencode."""

@@ -26,6 +26,7 @@ def file(tmp_path):
         ("assistant", [{"text": "make knows", "thought": True}, {"functionCall": call}]),
         ("tool_result", [{"functionResponse": answer}]),
         ("assistant", [{"text": "There is no Makefile."}]),
+        ("user", [{"text": "<task-notification>\na sub-agent has ended\n</task-notification>"}]),
         ("user", [{"text": " "}]),
     ]
     path = tmp_path / f"{SESSION}.jsonl"
@@ -49,7 +50,7 @@ def test_prompts_answers_thoughts_and_calls_are_items_and_nothing_injected_is(fi
     found = list(READER.read_items(reading(file)))
     assert [(item.kind, item.role, item.prompt_number) for item in found] == [
         ("prompt", "user", 1), ("message", "thinking", 1), ("message", "tool", 1),
-        ("message", "assistant", 1),
+        ("message", "assistant", 1), ("message", "tool", 1),
     ]  # fmt: skip
     assert found[0].body == "Build it"
     assert found[2].call is not None

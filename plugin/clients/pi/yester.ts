@@ -8,12 +8,25 @@ import { fileURLToPath } from "node:url"
 const here = typeof __filename === "string" ? __filename : fileURLToPath(import.meta.url)
 const hook = join(dirname(realpathSync(here)), "..", "..", "hooks", "hook.py")
 
+let last = { cwd: process.cwd(), session_id: "", transcript_path: "" }
+
+// Where the session is. A session that was replaced meanwhile does not say so any more.
+function place(ctx: any) {
+  try {
+    const { cwd, sessionManager } = ctx
+    const transcript_path = sessionManager.getSessionFile() ?? ""
+    last = { cwd, session_id: sessionManager.getSessionId(), transcript_path }
+  } catch {}
+  return last
+}
+
 // What the hook prints; "" when anything is wrong: the session must never notice.
 function tell(event: string, ctx: any, payload: object): Promise<string> {
   return new Promise((resolve) => {
     let said = ""
+    const here = place(ctx)
     const child = spawn("python3", ["-I", "-S", hook, event, "pi"], {
-      cwd: ctx.cwd, stdio: ["pipe", "pipe", "ignore"],
+      cwd: here.cwd, stdio: ["pipe", "pipe", "ignore"],
     })
     const timer = setTimeout(() => child.kill(), 3000)
     const end = () => { clearTimeout(timer); resolve(said) }
@@ -21,10 +34,7 @@ function tell(event: string, ctx: any, payload: object): Promise<string> {
     child.on("close", end)
     child.stdin.on("error", () => {})
     child.stdout.on("data", (part: Buffer) => { said += part })
-    child.stdin.end(JSON.stringify({
-      ...payload, cwd: ctx.cwd, session_id: ctx.sessionManager.getSessionId(),
-      transcript_path: ctx.sessionManager.getSessionFile() ?? "",
-    }))
+    child.stdin.end(JSON.stringify({ ...payload, ...here }))
   })
 }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from yester.agents.base import Result, strip_client_text
+from yester.agents.base import Result, strip_client_text, treat_text
 from yester.agents.gemini_cli import EXIT_LINE, message_text, read_responses
 from yester.agents.sources import Transcript, make_reader
 from yester.agents.values import dict_at, dicts_at, input_fields, text_at
@@ -35,7 +35,10 @@ class QwenChat(Transcript):
         message = dict_at(record, "message")
         if kind == "user":
             typed = message_text(message.get("parts"))
-            if text := strip_client_text(_PARTS_OF, "prompt", typed).strip():
+            text = strip_client_text(_PARTS_OF, "prompt", typed).strip()
+            if text and treat_text(self.agent, text):  # a sub-agent has ended
+                yield self.make_notice(own, text, "task")
+            elif text:
                 yield self.make_prompt(own, text)
             else:
                 self.reading.skip("injected context" if typed.strip() else "empty")
