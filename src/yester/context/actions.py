@@ -156,18 +156,11 @@ def _tell_rule(store: Store, action: Action, here: Here) -> Iterator[Line]:
         return
     file = relative_path(action.file, here.project.root)
     for memo in list_rules(store, (here.project.key, GLOBAL.key)):
-        if rule_covers(memo, file):
+        if any(match_glob(name, file) for name in _rule_files(memo)):
             name = replace_quotes(one_line(file.rsplit("/", 1)[-1], 60))
             line = f"The user's rule about {name}: {quote_text(one_line(memo.item.body, _RULE))}"
             enforce = str(memo.content.get("enforce", "")) if memo.scope == "path" else ""
             yield line, memo.item.id, f"rule {memo.item.id}", enforce.replace("tell", "")
-
-
-def rule_covers(memo: Memo, file: str) -> bool:
-    """Is it a rule for this file, by its scope or because it names it?"""
-    if memo.scope == "path":
-        return match_glob(memo.path, file)
-    return any(match_glob(name, file) for name in _named_files(memo))
 
 
 def _tell_authors(store: Store, action: Action, here: Here) -> Iterator[Line]:
@@ -254,8 +247,11 @@ def has_failed(card: Item) -> bool:
     return card_status(card) in ("failed", "reverted")
 
 
-def _named_files(memo: Memo) -> list[str]:
-    """Files and folders that a rule names: what has a slash or an ending."""
+def _rule_files(memo: Memo) -> list[str]:
+    """Files and folders that a rule is for, by its scope or because it names them: what has a slash
+    or an ending."""
+    if memo.scope == "path":
+        return [memo.path]
     words = re.findall(r"[\w*./@+-]*[\w*]", str(memo.content.get("rule", "")))
     return [one for one in words if re.search(r"[\w*]/[\w*]|\w\.[a-z]\w{0,4}$|^\*\.", one)]
 
@@ -269,23 +265,17 @@ def _tell_approach(store: Store, action: Action, here: Here) -> Iterator[Line]:
         return
     lines = text_at(action.given, "plan").split("\n")[:_MOST_LINES]
     planned = [words for words in map(title_words, lines) if len(words) >= _WORDS]
-    for card in failed_approaches(store, here):
+    cards = read_cards(store, Filters(projects=(here.project.key,), until=here.now))
+    for at, card in enumerate(cards):
+        own = card.session == here.session
+        if own or not has_failed(card) or is_finished(card, cards[:at]):
+            continue
         wanted = title_words(card.title)
         enough = max(_WORDS, _NAMED * len(wanted))
         if len(wanted) >= _WORDS and any(len(wanted & line) >= enough for line in planned):
             for one in (card, replace(card, body="")):
                 told = card_line(one, here.calendar)
                 yield f"The plan names what was tried: {told}", card.id, f"plan {card.id}", ""
-
-
-def failed_approaches(store: Store, here: Here) -> list[Item]:
-    """Turns of the project that failed or were taken back, and that no later one has finished."""
-    cards = read_cards(store, Filters(projects=(here.project.key,), until=here.now))
-    return [
-        card for at, card in enumerate(cards)
-        if has_failed(card) and card.session != here.session
-        and not is_finished(card, cards[:at])
-    ]  # fmt: skip
 
 
 # Each with the setting that switches it off, in the order in which they are asked: the user's word
@@ -326,11 +316,7 @@ def list_armed(store: Store, switched_off: Iterable[str] = ()) -> list[str]:
             if one.came == "instead" and ways[one.command, one.mark] >= _TWICE
         ]  # fmt: skip
         heads = [_literal(tools.typed_command(item)) for item in store.get(instead)]
-        paths = [
-            name
-            for memo in list_rules(store, ())
-            for name in ([memo.path] if memo.scope == "path" else _named_files(memo))
-        ]
+        paths = [name for memo in list_rules(store, ()) for name in _rule_files(memo)]
         words = dict.fromkeys([*filter(None, heads[:_MOST_ARMED]), *map(_path_literal, paths)])
         if any(has_failed(card) for card in read_cards(store, Filters())):
             words |= dict.fromkeys(f'"{name}"' for name in PLANS)
