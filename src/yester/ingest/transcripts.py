@@ -155,15 +155,14 @@ class Ingest:
         how many bytes of the file each has dealt with."""
         try:
             yield from self._read_file(agent, path)
-        except OSError as error:
-            self.report.failed += 1
-            self.report.problems.append(f"{path}: cannot be read ({error.strerror or error})")
         except YesterError:
             raise  # the store, not the transcript
         except Exception as error:  # noqa: BLE001 -- one reader's fault must not cost the others
+            reason = f", a fault in yester ({type(error).__name__}: {error})"
+            if isinstance(error, OSError):
+                reason = f" ({error.strerror or error})"
             self.report.failed += 1
-            reason = f"{type(error).__name__}: {error}"
-            self.report.problems.append(f"{path}: cannot be read, a fault in yester ({reason})")
+            self.report.problems.append(f"{path}: cannot be read{reason}")
 
     def _read_file(self, agent: Agent, path: Path) -> Iterator[int]:
         found = path.stat()
@@ -226,7 +225,7 @@ class Ingest:
             state = {name: value for name, value in state.items() if name not in _SPOKEN}
         if reading.excluded:
             state[_EXCLUDED] = self.rules.fingerprint()
-        state = redact_value({**state, **source.state})
+        state = redact_value(state)
         source = replace(source, offset=reading.offset, line=reading.line, state=state)
         self._pending.sources[source.path] = (source, reading.skipped)
         self.report.skipped += reading.skipped
