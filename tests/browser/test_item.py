@@ -86,6 +86,24 @@ def test_everything_known_of_an_item_and_where_it_leads(viewer, server):
         page.wait_for_selector(".item-view")
 
 
+@pytest.mark.requirement("STO-07")
+def test_an_item_and_a_session_are_forgotten_on_a_second_word(viewer, server, home):
+    page = viewer.page
+    id_ = named(server, "Tides")["id"]
+    session = server.get("/api/sessions")["sessions"][-1]["db_id"]
+    box = page.get_by_role("dialog")
+    for place in (f"/item/{id_}", f"/session/S{session}"):
+        viewer.to(place)
+        for answer in ("Cancel", "Forget for good"):
+            page.get_by_role("button", name="Forget for good").click()
+            expect(box).to_contain_text("would go. There is no undo")
+            assert server.get("/api/sessions")["count"] > 0
+            box.get_by_role("button", name=answer).click()
+            expect(box).to_have_count(0)
+        expect(page.locator("#notices")).to_contain_text("gone, and every backup written anew")
+    assert b"Tides are kept" not in (home / "yester.db").read_bytes()
+
+
 @pytest.mark.requirement("DEL-11")
 def test_tokens_are_told_and_no_saving_is_claimed(viewer, server):
     row = named(server, "Tides")
@@ -199,7 +217,6 @@ def test_a_long_text_begins_and_is_shown_whole_on_demand(viewer, server):
 def test_an_item_that_does_not_exist_is_said(viewer):
     viewer.to("/item/99999")
     expect(viewer.page.get_by_role("alert").first).to_contain_text("No item #99999")
-    viewer.complaints.clear()  # the browser's own, of the 404
 
 
 def test_on_a_phone_in_the_dark_nothing_is_wider_than_the_page(viewer, server, home):

@@ -3,6 +3,7 @@
 
 import { get, post } from "/core/api.js";
 import { fill, h } from "/core/dom.js";
+import { forgetting } from "/core/forget.js";
 import { acting, chips, facts, linkOf, nameOf, notify, rowOf } from "/core/parts.js";
 import { statusWord } from "/core/memories.js";
 import { to } from "/core/router.js";
@@ -56,7 +57,7 @@ export async function show({ path, signal, listen }) {
       rowsOf("What was made of it", known.made, "", signal),
       section("Shown to agents", shown.problem ?? [none, ledger, shown.next_before > 0 && h("p", {}, h("a", { href: to("/shown", { item: item.id }) }, "All of them"))]),
       section("Around it", around.problem ?? near(around.timeline, item, signal))),
-    h("aside", {}, about(item), h("h2", {}, "Use"), use, h("h2", {}, "Tokens"), economics(item), links(item))));
+    h("aside", {}, about(item), h("h2", {}, "Use"), use, h("h2", {}, "Tokens"), economics(item), links(item), h("h2", {}, "Forget"), h("p", {}, forgetting({ ids: [item.id] })))));
 }
 
 /** What is not the item itself may fail by itself. */

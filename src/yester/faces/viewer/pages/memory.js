@@ -3,6 +3,7 @@
 
 import { get, patch, post } from "/core/api.js";
 import { fill, h } from "/core/dom.js";
+import { forgetting } from "/core/forget.js";
 import { act, ACTS, placeOf, statusOf, statusWord, supersede, why } from "/core/memories.js";
 import { acting, asked, chips, facts, notify } from "/core/parts.js";
 import { go, to } from "/core/router.js";
@@ -81,7 +82,7 @@ function actsOf(whole, again, signal) {
     ...Object.fromEntries(Object.keys(ACTS).map((name) => [name, [`${wordOf(name)}…`, async () => (await act(name, memory, name === "undo" ? undone(whole.history) : "")) && again()]])),
   };
   return h("div.tools.acts", {}, actions.map((name) =>
-    h(name === "edit" ? "button.main" : name === "retire" ? "button.danger" : "button", { on: { click: acting(does[name][1]) } }, does[name][0])));
+    h(name === "edit" ? "button.main" : name === "retire" ? "button.danger" : "button", { on: { click: acting(does[name][1]) } }, does[name][0])), forgetting({ ids: [memory.id] }));
 }
 
 // --- editing ----------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 import { get } from "/core/api.js";
 import { besides } from "/core/beside.js";
 import { h } from "/core/dom.js";
+import { forgetting } from "/core/forget.js";
 import { givingOf } from "/core/given.js";
 import { lasting } from "/core/lasting.js";
 import { chips, linkOf, nameOf, notify } from "/core/parts.js";
@@ -179,7 +180,8 @@ function headOf(session, shown, cost) {
       ["When", `${dayOf(session.started)}, ${clockOf(session.started)} – ${dayOf(session.ended) === dayOf(session.started) ? "" : `${dayOf(session.ended)}, `}${clockOf(session.ended)} (${lasting(session.ended - session.started)})`],
       ["Recorded", `${many(session.prompts, "prompt")}, ${many(session.items, "item")}`],
       ["Shown to it", shown ? h("a", { href: to("/shown", { session: `S${session.db_id}` }) }, `${many(shown, "line")}, ${tokens(cost)}`) : "nothing"],
-      ["Folder", session.cwd && h("code", {}, session.cwd)], ["Id", h("code", {}, `S${session.db_id} ${session.session}`)]]));
+      ["Folder", session.cwd && h("code", {}, session.cwd)], ["Id", h("code", {}, `S${session.db_id} ${session.session}`)]]),
+    h("p", {}, forgetting({ session: `S${session.db_id}` })));
 }
 
 function summaryOf(summary) {
