@@ -10,16 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Fact, Gate, Looked
 from yester.cards.observations import find_answer
 from yester.cards.status import UNSTARTED
-from yester.cards.titles import (
-    heading_title,
-    is_imperative,
-    names_fault,
-    request_title,
-)
+from yester.cards.titles import heading_title, is_imperative, names_fault, request_title
 from yester.cards.tools import file_names
 from yester.cards.turns import View
 from yester.model import Item, replace
@@ -35,6 +31,8 @@ from yester.text.statements import (
     telling_terms,
     title_words,
 )
+
+_pattern = partial(load_pattern, "statements")
 
 _ROOM = {
     "request": 240, "investigated": 200, "learned": 320, "completed": 320, "next_steps": 400,
@@ -82,7 +80,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
         left = _broken_off(turn, wanted)
     left += _left_undone(turn, gate) or _waiting(turn, title, committed)
     if looked.overtaken:
-        passing = load_pattern("statements", "passing")
+        passing = _pattern("passing")
         left = [one for one in left if not passing.search(one)]
     fields = {
         "request": [request],
@@ -192,7 +190,7 @@ def _find_cause(looked: Looked, title: str, facts: Sequence[Fact]) -> str:
     unless it speaks of what the turn is about, or of what is wrong."""
     turn, request = looked.turn, looked.request
     names = "explained away", "of the agent", "of a check"
-    away, own, check = (load_pattern("statements", name) for name in names)
+    away, own, check = (_pattern(name) for name in names)
     failed = max((one.item.epoch for one in turn.steps if one.failing and one.checks), default=0)
     midway = {item.id: item.epoch for item in turn.said if item is not turn.closing}
     wrong = looked.status.word in TAKEN_BACK or names_fault(request)
@@ -228,16 +226,16 @@ def _left_undone(turn: View, gate: Gate) -> list[str]:
         return []
     left: dict[int, str] = {}
     said = split_statements(closing.body)
-    below = load_pattern("statements", "left below")
+    below = _pattern("left below")
     for at, one in enumerate(said):
         if one.kind == "heading" or gate.echoes(one.text, closing):
             continue
-        undone = load_pattern("statements", "undone").search(one.text)
+        undone = _pattern("undone").search(one.text)
         if not undone and below.match(one.heading):
             if count_words(one.text) > _FEW_WORDS and _begins_line(one.text, closing.body):
                 left[at] = one.text
             continue
-        offers = load_pattern("statements", "offer").search(one.text)
+        offers = _pattern("offer").search(one.text)
         if undone and offers and undone.end() < offers.start() and offers[0][0].isalpha():
             offers = None  # what is left, then the offer to do it
         if not undone or offers:
@@ -259,14 +257,14 @@ def _begins_line(sentence: str, text: str) -> bool:
 def _waiting(turn: View, title: str, committed: bool) -> Iterator[str]:
     """What the agent has offered at the end and nobody has answered yet."""
     closing = turn.closing.body[-_OFFER:] if turn.closing is not None else ""
-    found = load_pattern("statements", "waits").search(closing)
+    found = _pattern("waits").search(closing)
     if title and found and not (found["commit"] and committed):
         yield f"{_NOT_YET[found.lastgroup or '']}: {title}"
 
 
 def _is_nameless(text: str) -> bool:
     for name in ("undone", "filler"):
-        text = load_pattern("statements", name).sub("", text)
+        text = _pattern(name).sub("", text)
     return not any(map(str.isalnum, text))
 
 

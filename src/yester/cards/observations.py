@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC
+from functools import partial
 
 from yester.agents.values import digest
 from yester.cards import titles
@@ -60,6 +61,8 @@ from yester.text.statements import (
     word_overlap,
 )
 
+_pattern = partial(load_pattern, "statements")
+
 _SUBTITLE, _BODY, _COMMAND_CHARS = 140, 480, 100
 _STEPS_PER_DRAFT = 16  # beyond the first two, one observation for so many uses of tools
 _MOST_DRAFTS = 6
@@ -72,31 +75,18 @@ _REASONS = frozenset(
     {"background", "context", "goal", "issue", "motivation", "overview", "problem", "root cause",
      "summary", "why"}
 )  # fmt: skip
-_ALL_OF_THEM = re.compile(r"(?:both|all) (?:\w+ ){1,3}now\b", re.I)  # says itself which they are
-_RESULT = re.compile(r"(?:the )?(?:fix|change|solution)\s*(?:\([^)]*\))?\s*[:—–-]\s", re.I)
 _SHARED = 2  # rare words of the request in an answer
 # Who has done it, and that it is done, are no part of a title; what came of it is.
 _CAME_OF_IT = (
     r"now (?!i\b|let\b|that\b|when\b|whenever\b)"
     r"|the (?:fix|change) (?:(?:is|was) (?=\w+ing\b))?(?=\w+(?:s|ing)\b(?<!is|as))"
 )
-_SAYS_WHAT = re.compile(r"\bnow(?: \S+){4}")  # and not only that it is as follows
 _RESULT_BEGINS = re.compile(_CAME_OF_IT, re.I)
 _SPEAKER = re.compile(
     rf"\A(?:{_CAME_OF_IT}|because (?=the\b)|(?:i|we)(?:'ve| have)? (?:also |now |successfully )?"
     r"(?=\w+ed\b|rewrote|split|made|built|wrote|kept)"
     r"|(?-i:[\w/-]+\.\w{1,4}\S* ?[:—–-] (?=[A-Z]\w+ed\b)))", re.I
 )  # fmt: skip
-_VERDICT = re.compile(
-    r"(?:verdict|(?:short )?answer|conclusion|effort|review target)\s*[:—–-]\s", re.I
-)
-_ASKS = re.compile(r"(?:\w+,? ){0,2}(?:please|let'?s|(?:can|could|would) (?:you|we))\b", re.I)
-_BECAUSE = re.compile(r",? because\b", re.I)
-_REVIEW = re.compile(r"\breview\b", re.I)  # names what is looked at, and has many findings
-# What comes first in a long sentence and does not say what was done.
-_CONDITION = re.compile(r"\A(?:when|if|once|after|since|because)\b[^,]{8,160}, (?=\w)", re.I)
-_BOLD = re.compile(r"\*\*([^*\n]{16,200}[.!])\*\*")
-_TO_GIT = re.compile(r"(?:[,;]? and|[,;])? (?:committed|pushed|amended)\b.*")
 
 
 # --- a turn --------------------------------------------------------------------------------------
@@ -134,12 +124,8 @@ def _same_matter(one: Draft, other: Draft) -> bool:
 
 # --- decided -------------------------------------------------------------------------------------
 
-_ANSWERS = re.compile(r"\"(?P<question>[^\"\n]{6,400})\"\s*=\s*\"(?P<answer>[^\"\n]{1,300})\"")
-_HEADER = re.compile(r"\"header\": ?\"(?P<text>[^\"]{2,40})\"")
-_UNDECIDED = re.compile(r"(?:you (?:decide|choose)|hm+|not sure|no idea|whatever|up to you)", re.I)
 _MOST_TYPED = 3  # decisions of one prompt
 _LONGEST_CHOICE = 1_500  # characters; a longer prompt is pasted
-_LABEL = re.compile(r"\A(?:decision|decided)\s*[:—–-]\s*", re.I)
 
 
 def _decisions(looked: Looked, gate: Gate) -> Iterator[Draft]:
@@ -154,7 +140,7 @@ def _decisions(looked: Looked, gate: Gate) -> Iterator[Draft]:
         yield _decision(looked, "answers", title, asks[-1].epoch, 2.2, facts)
     for fact in gate.take(closing) if closing is not None else ():
         stated = load_pattern("utterances", "stated").search(fact.text)
-        title = as_title(_LABEL.sub("", fact.text))
+        title = as_title(_pattern("decision label").sub("", fact.text))
         if closing and stated and fact.tells & {"cause", "why", "decision"} and len(title) >= 24:
             yield _decision(looked, "stated", title, closing.epoch, 2.3, [fact])
             break
@@ -192,11 +178,11 @@ def _join_answers(answers: Sequence[str]) -> str:
 def _find_answers(item: Item) -> Iterator[tuple[str, Fact]]:
     """What it is about with the answer, and the text that says so."""
     given, _, output = item.body.partition("\n\n")
-    headers = [match["text"] for match in _HEADER.finditer(given)]
-    for at, match in enumerate(_ANSWERS.finditer(output)):
+    headers = [match["text"] for match in _pattern("question header").finditer(given)]
+    for at, match in enumerate(_pattern("answered question").finditer(output)):
         # How to go on now is no decision that anybody asks for later, and "you decide" is none.
         passing = load_pattern("utterances", "what now").search(match["question"])
-        if not passing and not _UNDECIDED.match(match["answer"]):
+        if not passing and not _pattern("undecided").match(match["answer"]):
             header = headers[at] if at < len(headers) else cut_clause(match["question"], 40)
             yield f"{header}: {match['answer']}", Fact(Statement(match[0]), item.id)
 
@@ -319,7 +305,7 @@ def _work_title(looked: Looked, gate: Gate) -> tuple[str, str]:
         return shorten_title(plan), "plan"
     read = _read_title(looked, gate)
     heading = titles.heading_title(closing) if closing is not None else ""
-    if _REVIEW.search(heading):
+    if _pattern("review").search(heading):
         return heading, "heading"
     if closing is not None:
         results = _find_results(closing, gate)
@@ -336,9 +322,9 @@ def _work_title(looked: Looked, gate: Gate) -> tuple[str, str]:
             return heading, "heading"
         results = [one for one in split_statements(closing.body) if _says_result(one)]
         # What has still to be decided is no result.
-        if not load_pattern("statements", "asks to decide").search(closing.body[-400:]):
+        if not _pattern("asks to decide").search(closing.body[-400:]):
             told = _answers(looked, closing, gate)
-            bare = (replace(one, text=_BECAUSE.split(one.text)[0]) for one in told)
+            bare = (replace(one, text=_pattern("because").split(one.text)[0]) for one in told)
             results += [one for one in bare if not one.tells & _NO_RESULT]
         if found := _first_title(results):
             return found
@@ -350,7 +336,7 @@ def _changed_for(looked: Looked) -> str:
     was said of it."""
     wanted, turn = looked.request_title, looked.turn
     wanted = "" if is_fragment(wanted) else wanted
-    asks = is_imperative(looked.request) or _ASKS.match(looked.request)
+    asks = is_imperative(looked.request) or _pattern("asks for it").match(looked.request)
     if wanted and (asks or looked.status.word in TAKEN_BACK):
         return wanted
     if names := defined_names("\n".join(one.item.body for one in turn.steps if one.edited)):
@@ -365,7 +351,7 @@ def _find_results(closing: Item, gate: Gate) -> list[Statement]:
     """Where a message says the result: before its lists, behind a label, or in its heading."""
     said = [one for one in split_statements(closing.body) if not gate.echoes(one.text, closing)]
     first = next((one for one in said if one.kind == "heading"), None)
-    labelled = [one for one in said if _RESULT.match(one.text) or one is first]
+    labelled = [one for one in said if _pattern("labelled result").match(one.text) or one is first]
     leads = [one for one in said if one.lead]
     return [one for one in (*leads, *labelled) if _says_result(one)]
 
@@ -398,16 +384,16 @@ def _read_title(looked: Looked, gate: Gate) -> tuple[str, str] | None:
 def _first_title(found: Sequence[Statement]) -> tuple[str, str] | None:
     """The first statement that can stand alone: not one that leans on something said before or is
     about the speaker; rather one that is not broken off in the middle of a clause."""
-    leans = load_pattern("statements", "leans")
+    leans = _pattern("leans")
     cut: tuple[str, str] | None = None
     for one in found:
         text = drop_interjection(one.text)
-        text = _CONDITION.sub("", text) if len(text) > TITLE else text
-        title = as_title(_TO_GIT.sub("", _SPEAKER.sub("", text)))
+        text = _pattern("condition first").sub("", text) if len(text) > TITLE else text
+        title = as_title(_pattern("to git").sub("", _SPEAKER.sub("", text)))
         leads_up = one.text.endswith(f"{title[1:]}:") and not titles.find_type(title)
-        leads_up = leads_up and _SAYS_WHAT.search(title) is None
+        leads_up = leads_up and _pattern("says what").search(title) is None
         bare = drop_fixed(title)
-        leaning = leans.match(bare) and not _ALL_OF_THEM.match(bare)
+        leaning = leans.match(bare) and not _pattern("all of them").match(bare)
         short = len(title) < _SHORTEST_TITLE or " " not in title
         if short or is_fragment(title) or leads_up or leaning:
             continue
@@ -512,7 +498,7 @@ def find_answer(looked: Looked, gate: Gate) -> tuple[str, list[Fact]]:
 
 def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Gate) -> str:
     heading = titles.heading_title(closing)
-    if _REVIEW.search(heading):
+    if _pattern("review").search(heading):
         return heading
     if found := _first_title(_answers(looked, closing, gate)):
         return found[0]
@@ -529,7 +515,7 @@ def _answers(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
     """What answers a request: behind a label, in bold, in the words of the request; or what is told
     before the lists of a message and names something, causes first."""
     wanted = telling_terms(looked.request)
-    bold = {strip_marks(text) for text in _BOLD.findall(closing.body)}
+    bold = {strip_marks(text) for text in _pattern("bold sentence").findall(closing.body)}
     said = [
         one
         for one in split_statements(closing.body)
@@ -545,7 +531,7 @@ def _answers(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
         )
     ]  # fmt: skip
     leads.sort(key=lambda one: "cause" not in one.tells)
-    return [*(one for one in said if _VERDICT.match(one.text)), *leads]
+    return [*(one for one in said if _pattern("verdict").match(one.text)), *leads]
 
 
 # --- trouble -------------------------------------------------------------------------------------

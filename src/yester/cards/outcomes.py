@@ -256,7 +256,6 @@ _PLACE = re.compile(
 _SAID_SO = re.compile(
     r"\A(?:(?:error|fatal|ERROR|Error|zsh|bash|sh|\(eval\)):(?:\d+:| line \d+:)?\s*)+"
 )
-_DURATION = re.compile(r"\s*[\[(]\d[\d.]*m?s[\])]\s*\Z")
 
 
 def describe_outcomes(turn: View, found: Outcomes) -> str:
@@ -284,7 +283,7 @@ def _run_lines(turn: View) -> Iterator[str]:
 
 def error_title(text: str) -> str:
     """An error without the place it was met at."""
-    bare = _DURATION.sub("", _SAID_SO.sub("", _PLACE.sub("", text)))
+    bare = load_pattern("tools", "duration").sub("", _SAID_SO.sub("", _PLACE.sub("", text)))
     line = " ".join((bare if len(bare) >= 12 else text).split())
     return line if len(line) <= TITLE else line[: line.rfind(" ", 20, TITLE)].rstrip(" ,:;(") + "…"
 

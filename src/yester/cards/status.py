@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from yester.cards.tools import (
     CHECKS,
@@ -33,15 +34,12 @@ from yester.model import replace
 from yester.tables import load_pattern
 from yester.text.statements import cut_clause
 
+_pattern = partial(load_pattern, "tools")
+
 STATUSES = ("reverted", "open", "failed", "done", "changed", "answered", "talk")
-_GIT = re.compile(r"git(?:\s+-[cC] \S+)*\s+(add|checkout|restore|reset|revert|stash)\b\s*(.*)")
-_COMMITS_ALL = re.compile(r"\bcommit\s+(?:-[a-z]*a[a-z]*|--all)\b")
 _NO_NAME = re.compile(r"^-|[*$]")
-_BACK_BY = re.compile(r"HEAD(?:~(\d*)|(\^+))")
-_KEEPS = re.compile(r"git(?: -[cC] \S+)* (?:branch|cherry-pick|switch)\b")
 # Not files: a branch is made or a side is taken.
 _OTHER_CHECKOUT = {"-b", "-B", "--orphan", "--track", "-t", "--ours", "--theirs", "--detach"}
-_PLACE = re.compile(r"[^\s:(]+\.\w+(?=[:(]\d)")
 UNSTARTED = "plan not started"
 _EDITED_BACK = "edited back"
 _ANSWER = 160  # characters of a closing message that says something
@@ -170,11 +168,11 @@ class Changes:
         parts = split_command(step.ran.command)
         if step.ran.failed:  # what was put away first stays away: it was not brought back
             parts = parts[:1] if len(parts) > 1 and parts[0].startswith("git stash") else []
-        kept = any(_KEEPS.match(part) for part in parts)
+        kept = any(_pattern("keeps commits").match(part) for part in parts)
         for part in parts:
             if part.startswith("gh pr merge") and "--auto" not in part:
                 self.deeds.setdefault(turn, f"`{cut_clause(part, _COMMAND)}`")
-            found = _GIT.match(part)
+            found = _pattern("git changes").match(part)
             if found is None or (found[1] == "reset" and kept):
                 continue
             words = [word.strip("'\"") for word in found[2].split()]
@@ -228,7 +226,7 @@ class Changes:
             open_ = near or open_
         by_name = self.staged and not any(_NO_NAME.search(path) for path in self.staged)
         held = [one for one in open_ if any(_names(path, one.file) for path in self.staged)]
-        if not by_name or _COMMITS_ALL.search(step.ran.command):
+        if not by_name or _pattern("commits all").search(step.ran.command):
             held = open_
         return held or [one for one in open_ if one.turn == turn] or open_
 
@@ -247,7 +245,7 @@ class Changes:
         if name == "reset":
             if "--hard" not in options:
                 return []
-            back = _BACK_BY.search(" ".join(named))
+            back = _pattern("back by").search(" ".join(named))
             number = (len(back[2]) if back[2] else int(back[1] or 1)) if back else 0
             held = [one for made in self.commits[::-1][:number] for one in made.edits]
             return [*self._uncommitted(), *held]
@@ -406,13 +404,13 @@ def _is_foreign(step: Step, names: Collection[str]) -> bool:
     """Does a linter complain, and only of files that were not changed?"""
     if step.kind != "lint" or step.passed or not step.errors or not names:
         return False
-    places = [_PLACE.match(error.text) for error in step.errors]
+    places = [_pattern("place of an error").match(error.text) for error in step.errors]
     return all(place is not None and file_name(place[0]) not in names for place in places)
 
 
 def _refuses_file(step: Step, names: Collection[str]) -> bool:
     """Did an interpreter that was given a changed file fail?"""
-    interpreter = load_pattern("tools", "interpreter")
+    interpreter = _pattern("interpreter")
     if not step.ran.failed or step.kind or not interpreter.match(step.main):
         return False
     missing = any(is_missing_tool(error.text) for error in step.errors)
@@ -422,7 +420,7 @@ def _refuses_file(step: Step, names: Collection[str]) -> bool:
 def _checked_later(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> Step | None:
     """The first run of a test in the next turns, before these files are changed again."""
     files = {one.file for one in left}
-    if not any(load_pattern("tools", "code file").search(file) for file in files):
+    if not any(_pattern("code file").search(file) for file in files):
         return None  # tests do not look at it
     for later in turns[at + 1 : at + 1 + back]:
         for step in later.steps:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from yester.memories.utterances import find_kind
 from yester.model import Item
@@ -26,14 +27,9 @@ from yester.text.statements import (
     title_words,
 )
 
-_FIXED = re.compile(r"(?:i (?:have )?|i've |we )?fixed\b(?! (?:in|by|with|width|size)\b)", re.I)
-_CONVENTIONAL = re.compile(r"([a-z]+)(?:\([^)]*\))?!?: ")
-_COMMAND = re.compile(r"\A/[\w:.-]+\s+")
-_ID = re.compile(r"\b[0-9a-f]{12,}\b")  # of a commit
+_pattern = partial(load_pattern, "statements")
+
 _QUOTED = re.compile(r"\"\"\"|'''")
-_NUMBERED = re.compile(
-    r"\W*\d+[.):]|#\d|(?:step|phase|option|part|observation|task|test) #?(?:\d+|[a-z]\b)", re.I
-)
 # What stands before and after a clause: nothing, a mark, or a word that begins another one.
 _JOINTS = (
     r"\s(?:across|after|alongside|although|and|as|at|because|before|but|by|for|from|in|instead|into"
@@ -63,14 +59,12 @@ def find_request(prompt: Item | None) -> str:
         return ""
     if title := plan_title(prompt.body):
         return title
-    text = _COMMAND.sub("", prompt.body.strip(), count=1)
+    text = _pattern("slash command").sub("", prompt.body.strip(), count=1)
     text = _QUOTED.split(text, maxsplit=1)[0] or text
     best = ""
     for statement in split_statements(text[:6_000]):
         said = statement.text
-        pasted = load_pattern("statements", "pasted").match(said) or (
-            said.isascii() and " " not in said
-        )
+        pasted = _pattern("pasted").match(said) or (said.isascii() and " " not in said)
         if pasted or count_words(said) < 2:
             continue
         if is_telling(said) and not find_kind(said, "decision"):
@@ -81,7 +75,7 @@ def find_request(prompt: Item | None) -> str:
 
 def plan_title(text: str) -> str:
     """The name of a plan that is handed in as a prompt."""
-    rest = load_pattern("statements", "plan").sub("", text, count=1)
+    rest = _pattern("plan").sub("", text, count=1)
     if rest == text:
         return ""
     for statement in split_statements(rest[:4_000]):
@@ -99,7 +93,7 @@ def plan_title(text: str) -> str:
 def is_telling(request: str) -> bool:
     """Can somebody who reads only this know what was wanted?"""
     bare = _drop_politeness(request)
-    pointing = load_pattern("statements", "pointing").findall(bare)
+    pointing = _pattern("pointing").findall(bare)
     return count_words(bare) - len(pointing) >= _FEW_WORDS
 
 
@@ -113,18 +107,18 @@ def request_title(request: str) -> str:
         request = next((one for one in clauses if is_imperative(one) and is_telling(one)), request)
     bare = _drop_politeness(request) or request
     if bare != request or is_imperative(request):
-        bare = load_pattern("statements", "please").sub("", bare)
+        bare = _pattern("please").sub("", bare)
     return as_title(bare)
 
 
 def _drop_politeness(text: str) -> str:
-    return load_pattern("statements", "polite").sub("", text)
+    return _pattern("polite").sub("", text)
 
 
 def is_imperative(text: str) -> bool:
     """Does a request say what to do, so that it can name what was done?"""
     bare = _drop_politeness(text).lower()
-    return bool(find_type(bare) or load_pattern("statements", "verb").match(bare))
+    return bool(find_type(bare) or _pattern("verb").match(bare))
 
 
 # --- what kind of work it is ---------------------------------------------------------------------
@@ -139,21 +133,21 @@ def find_type(title: str) -> str:
 
 def commit_type(subject: str) -> str:
     """The type a commit says itself to be (`fix(web): …`); "" where it does not."""
-    prefix = _CONVENTIONAL.match(subject)
+    prefix = _pattern("conventional commit").match(subject)
     return find_type(prefix[1]) or "change" if prefix else ""
 
 
 def says_fixed(title: str) -> bool:
     """Does it say of something that it was fixed?"""
-    return _FIXED.match(title) is not None
+    return _pattern("says fixed").match(title) is not None
 
 
 def names_fault(text: str) -> bool:
-    return load_pattern("statements", "fault").search(text) is not None
+    return _pattern("fault").search(text) is not None
 
 
 def is_housekeeping(subject: str) -> bool:
-    return load_pattern("statements", "housekeeping").match(subject) is not None
+    return _pattern("housekeeping").match(subject) is not None
 
 
 def heading_title(item: Item) -> str:
@@ -163,7 +157,7 @@ def heading_title(item: Item) -> str:
             title = drop_label(statement.text)
             short = len(title) < _SHORTEST_HEADING
             vague = short or is_generic_heading(title) or is_fragment(title)
-            vague = vague or _NUMBERED.match(title) is not None
+            vague = vague or _pattern("numbered").match(title) is not None
             return "" if vague else as_title(title)
     return ""
 
@@ -178,10 +172,10 @@ def title_mender(request: str, closing: str) -> Callable[[str], str]:
     letters = _letters_of(closing)
 
     def mend(title: str) -> str:
-        if _letters_of(title) not in letters or _ID.search(title):
+        if _letters_of(title) not in letters or _pattern("commit id").search(title):
             return ""
         whole = next(filter(None, (_complete_clause(one, title) for one in said)), "")
-        if is_fragment(whole) or _NUMBERED.match(whole):
+        if is_fragment(whole) or _pattern("numbered").match(whole):
             return ""
         own = title_words(whole)
         repeats = any(len(own & one) >= _ASKED * len(own) for one in asked)
@@ -202,7 +196,7 @@ def _complete_clause(sentence: str, title: str) -> str:
         return ""
     begin, end = places[at], places[at + len(letters) - 1] + 1
     stops = [one.end() for one in _CLAUSE_ENDS.finditer(low, begin)]
-    half = load_pattern("statements", "half a pair")  # "between 1.9" wants the other one
+    half = _pattern("half a pair")  # "between 1.9" wants the other one
     fits = [
         stop
         for stop in stops

@@ -10,20 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from yester.ingest.prepare import SHELLS
 from yester.model import Item
 from yester.tables import load_pattern, load_rows
 from yester.text.edits import PATCH, find_edits
 
+_pattern = partial(load_pattern, "tools")
+
 CHECKS = frozenset({"test", "lint", "build"})
 
 # --- a use of a tool -----------------------------------------------------------------------------
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
-_FOLDER = re.compile(r"(?:\A|&& )(?:cd|git -C) [\"']?(/[^\s\"';&|]+)")
-_PATCH_LINE = re.compile(r"^([+-])(?!\+\+ |-- )(.*)", re.M)
 
 
 def split_call(item: Item) -> tuple[str, str | None]:
@@ -74,7 +74,7 @@ def typed_command(item: Item) -> str:
 
 def find_folder(item: Item) -> str:
     """Where a shell was told to run it; "" where that is not said."""
-    found = _FOLDER.search(shell_command(item))
+    found = _pattern("folder").search(shell_command(item))
     return (found[1] if found else item.call_field("workdir", "cwd") or "").rstrip("/")
 
 
@@ -128,7 +128,7 @@ def _count_changes(item: Item) -> str:
     if item.call is None or item.call.cut:
         return ""
     if patch := item.call_field(*PATCH):
-        signs = [sign for sign, _ in _PATCH_LINE.findall(patch)]
+        signs = [sign for sign, _ in _pattern("patch line").findall(patch)]
         added, removed = signs.count("+"), signs.count("-")
     else:
         counts = [_count_lines(old, new) for old, new in replaced_texts(item)]
@@ -176,13 +176,11 @@ def list_names(texts: Iterable[str]) -> str:
 
 # --- a command -----------------------------------------------------------------------------------
 
-_STATUS = re.compile(r"(?:Exit code:?|exited with code:?|<exit_code>) ?(\d{1,3})\b")
 _QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*\"""")
 _SEPARATOR = re.compile(r"(&&|\|\||;|\n)")
 _WORD = re.compile(r"[\w./:@-]+")
 _PLACE = re.compile(r"/|\.\w")
 _NOT_FOUND = 127  # the status of a shell that does not find a program
-_CHANGES_FOLDER = re.compile(r"\A(?:cd|pushd|popd|set|export|source|\.)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +202,10 @@ NOTHING_RAN = Ran()
 
 def read_run(command: str, output: str, failed: bool, status: int | None = None) -> Ran:
     """A command and what came of it. `status` is what the client told; else the output may."""
-    if load_pattern("tools", "refused").search(output[:600]):
+    if _pattern("refused").search(output[:600]):
         return Ran(command, refused=True)
     if status is None:
-        told = _STATUS.search(output[:300])
+        told = _pattern("exit status").search(output[:300])
         status = int(told[1]) if told else int(failed)
     if failed and not status:
         status = 1
@@ -225,20 +223,20 @@ def _split_parts(command: str) -> list[tuple[str, bool, str]]:
     """Each command of a line, whether its output goes through a pipe, and what stands before it:
     && where it runs only if the one before has passed."""
     line = command.split("<<", 1)[0].replace("\\\n", " ")
-    shapes_output = load_pattern("tools", "shapes output")
-    wrapper = load_pattern("tools", "wrapper")
+    shapes_output = _pattern("shapes output")
+    wrapper = _pattern("wrapper")
     found = []
     pieces = ["", *_SEPARATOR.split(line)]
     for before, raw in zip(pieces[::2], pieces[1::2], strict=True):
         part = wrapper.sub("", shapes_output.sub("", raw).strip().lstrip("({ "))
-        if part and not _CHANGES_FOLDER.match(part):
+        if part and not _pattern("changes folder").match(part):
             found.append((" ".join(part.split()), "|" in raw, before))
     return found
 
 
 def is_missing_tool(error: str) -> bool:
     """A check that was not there to be run has checked nothing."""
-    return load_pattern("tools", "not run").search(error) is not None
+    return _pattern("not run").search(error) is not None
 
 
 def judge_check(run: Ran, counts: RunCounts, errors: Iterable[Error]) -> bool | None:
@@ -253,7 +251,7 @@ def judge_check(run: Ran, counts: RunCounts, errors: Iterable[Error]) -> bool | 
     if run.failed and any(is_missing_tool(error.text) for error in errors):
         return None
     parts, main = _split_parts(run.command), main_part(run.command)
-    complaints = load_pattern("tools", "complaints").search(run.output)
+    complaints = _pattern("complaints").search(run.output)
     if complaints and not run.failed and _kind_of_part(main) != "test":  # a linter's beside them
         return not int(complaints["number"] or 0)
     at = next((at for at, (part, _, _) in enumerate(parts) if part == main), None)
@@ -262,7 +260,7 @@ def judge_check(run: Ran, counts: RunCounts, errors: Iterable[Error]) -> bool | 
     if run.failed:
         only_checks = all(_kind_of_part(part) in CHECKS for part, _, _ in parts)
         return False if only_checks or at == len(parts) - 1 else None
-    said = load_pattern("tools", "says it passed").search(run.output)
+    said = _pattern("says it passed").search(run.output)
     if said and said.lastgroup == _kind_of_part(main) and not any(errors):
         return True
     proven = not parts[at][1] and all(before == "&&" for _, _, before in parts[at + 1 :])
@@ -307,7 +305,7 @@ def failed_part(command: str) -> str:
 
 def command_line(command: str) -> str:
     """The first line as it was typed, without what only shapes its output."""
-    return load_pattern("tools", "shapes output").sub("", command.split("\n", 1)[0]).strip()
+    return _pattern("shapes output").sub("", command.split("\n", 1)[0]).strip()
 
 
 def command_words(command: str) -> list[str]:
@@ -328,57 +326,28 @@ _IN_PLACE = re.compile(
     r"(?:^|[;&|(])\s*(?:sed|perl) -\w*i\S*"
     rf"(?:\s+(?:-\w+|{_QUOTED.pattern}))+\s+(?P<files>[^;&|<>\n]+)", re.M
 )  # fmt: skip
-_MOVES = re.compile(r"(?:git(?: -C \S+)? (?:mv|rm)|mv|rm(?! -))\s(?P<files>.+)")
-_DOCUMENT = re.compile(r"\bcat >>? ?(?P<files>[^\s<>&|;]+) <<")
-_SCRIPT = re.compile(r"\b(?:python[\d.]*|node|ruby) (?:- ?<<|<<|-c\b|-e\b)")
-_WRITES = re.compile(r"""open\([^)\n]*,\s*['"][wa]|write_text\(|writeFileSync\(""")
-_OPENED = re.compile(r"""(?:open\(|Path\(|Sync\(|= )\s*['"](?P<files>[\w./~@-]+\.\w{1,5})['"]""")
-_ELSEWHERE = re.compile(r"git init|mktemp|scratchpad|\bcd (?:/tmp\b|\"?\$)")
 _FILE = re.compile(r"(?!-)[\w./~@+-]*\.\w+")
 
 
 def changed_files(command: str) -> list[str]:
     """The files that a shell edits in place, moves, removes or writes, as far as they are named.
     Notes are put from folder to folder: that is no work."""
-    if _ELSEWHERE.search(command):
+    if _pattern("elsewhere").search(command):
         return []
     line = command.split("<<", 1)[0]
-    found = [*_IN_PLACE.finditer(line), *_DOCUMENT.finditer(command)]
-    found += [match for part in split_command(command) if (match := _MOVES.match(part))]
-    if _SCRIPT.search(command) and _WRITES.search(command):
-        found += _OPENED.finditer(command)
+    found = [*_IN_PLACE.finditer(line), *_pattern("writes document").finditer(command)]
+    found += [
+        match for part in split_command(command) if (match := _pattern("moves files").match(part))
+    ]
+    if _pattern("inline script").search(command) and load_pattern("tools", "script writes").search(
+        command
+    ):
+        found += _pattern("script opens").finditer(command)
     words = [word for match in found for word in match["files"].split()]
     return [word for word in words if _FILE.fullmatch(word) and not is_prose(word)]
 
 
 # --- a commit ------------------------------------------------------------------------------------
-
-# At the beginning of a command: in the midst of one it is somebody's text.
-_COMMIT = re.compile(
-    r"(?:^|[;&|({`]|\b(?:then|do|else|rtk|sudo|time)\s)\s*(?:\w+=\S*\s+)*"
-    r"git\b(?:\s+-[cC] \S+)*\s+commit\b(?P<rest>[^\n]*)", re.M
-)  # fmt: skip
-_PRINTED = re.compile(
-    r"^(?:\[[^\]\n]+? (?:\(root-commit\) )?(?P<made>[0-9a-f]{7,40})\]"
-    r"|(?:\* )?(?P<listed>[0-9a-f]{7,40})(?: \([^)\n]*\))?) (?P<subject>\S.*)$", re.M
-)  # fmt: skip
-_AMENDS = re.compile(r"\bgit\b[^\n;&|]*\bcommit\b[^\n;&|]*--amend\b")
-_PICKS = re.compile(r"\bgit\b(?:\s+-[cC] \S+)*\s+cherry-pick\b")
-_MESSAGE = re.compile(
-    r"(?:-m|--message|-[a-ln-z]*m)[ =]?\s*(?:\"\$\(cat <<-?\s*['\"]?(?P<mark>\w+)['\"]?\n"
-    r"(?P<document>.*?)\n[ \t]*(?P=mark)\b|\"(?P<double>(?:[^\"\\]|\\.)*)\"|'(?P<single>[^']*)'"
-    r"|\$'(?P<ansi>(?:[^'\\]|\\.)*)')",
-    re.S,
-)
-_FROM_INPUT = re.compile(
-    r"(?:-F|--file)[ =]?-\s*<<-?\s*['\"]?(?P<mark>\w+)['\"]?\n(?P<document>.*?)\n(?P=mark)\b", re.S
-)
-_COMMITTED = re.compile(
-    r"^\[(?P<branch>[^\]\n]+?) (?:\(root-commit\) )?(?P<hash>[0-9a-f]{7,40})\] ", re.M
-)
-_PULL_REQUEST = re.compile(r"/(?:pull|merge_requests)/(\d+)")
-# A repository made for a trial is not the project's.
-_TRIAL = re.compile(r"git init|mktemp|\bcd /tmp\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,13 +361,15 @@ def find_commits(one: Ran) -> Iterator[Commit]:
     """What a command has committed: the messages as they were written."""
     if one.failed or one.refused:
         return
-    for found in _COMMIT.finditer(one.command):
-        if "--dry-run" in found["rest"] or _TRIAL.search(one.command, 0, found.start()):
+    for found in _pattern("git commit").finditer(one.command):
+        if "--dry-run" in found["rest"] or _pattern("trial repository").search(
+            one.command, 0, found.start()
+        ):
             continue
         if message := _commit_message(one.command[found.start("rest") :]):
             subject, _, body = message.partition("\n")
             subject = subject.removeprefix("fixup! ").removeprefix("squash! ")
-            hashes = [m["hash"] for m in _COMMITTED.finditer(one.output)]
+            hashes = [m["hash"] for m in _pattern("commit made").finditer(one.output)]
             yield Commit(subject.strip(), body.strip(), hashes[-1] if hashes else "")
 
 
@@ -408,13 +379,19 @@ def find_rewrite(one: Ran) -> str:
         return "rebase"
     if one.failed or one.refused:
         return ""
-    return "amend" if _AMENDS.search(one.command) else "pick" if _PICKS.search(one.command) else ""
+    return (
+        "amend"
+        if _pattern("amends").search(one.command)
+        else "pick"
+        if _pattern("picks").search(one.command)
+        else ""
+    )
 
 
 def find_pull_request(one: Ran) -> str:
     """The number of the pull request that a command has opened; "" where it has opened none."""
     opens = not one.failed and any("gh pr create" in part for part in split_command(one.command))
-    found = _PULL_REQUEST.findall(one.output) if opens else []
+    found = _pattern("pull request").findall(one.output) if opens else []
     return found[-1] if found else ""
 
 
@@ -422,7 +399,7 @@ def printed_commits(one: Ran) -> list[Commit]:
     """The commits that git names in its output, with their ids."""
     if "git" not in one.command:
         return []
-    found = _PRINTED.finditer(one.output)
+    found = _pattern("printed commit").finditer(one.output)
     return [Commit(match["subject"], "", match["made"] or match["listed"]) for match in found]
 
 
@@ -430,24 +407,20 @@ def _commit_message(rest: str) -> str:
     end = rest.find("git commit", 1)
     rest = rest if end < 0 else rest[:end]
     texts = []
-    if found := _FROM_INPUT.search(rest):
+    if found := _pattern("message from input").search(rest):
         texts = [found["document"]]
     else:
-        for found in _MESSAGE.finditer(rest):
+        for found in _pattern("commit message").finditer(rest):
             forms = (found["document"], found["double"], found["single"], found["ansi"])
             text = next(filter(None, forms), "")
             texts.append(text.replace('\\"', '"').replace("\\`", "`"))
             if found["document"]:
                 break
-    message = load_pattern("tools", "trailer").sub("", "\n\n".join(texts)).strip()
+    message = _pattern("trailer").sub("", "\n\n".join(texts)).strip()
     return "" if message.startswith("$(") else message
 
 
 # --- a test run ----------------------------------------------------------------------------------
-
-_GO_OK = re.compile(r"^ok  \t", re.M)
-_GO_FAIL = re.compile(r"^FAIL\t\S", re.M)
-_GO_CASE = re.compile(r"^--- (PASS|FAIL): ", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,8 +451,11 @@ def count_tests(output: str) -> RunCounts:
             if row.values.get("counts_all"):
                 passed = max(passed - failed, 0)
             return RunCounts(passed, failed)
-    cases = _GO_CASE.findall(output)
-    good, bad = len(_GO_OK.findall(output)), len(_GO_FAIL.findall(output))
+    cases = _pattern("go case").findall(output)
+    good, bad = (
+        len(_pattern("go package passed").findall(output)),
+        len(_pattern("go package failed").findall(output)),
+    )
     if cases and (good or bad):
         return RunCounts(max(good, cases.count("PASS")), max(cases.count("FAIL"), bad))
     return RunCounts(good, bad, "package" if (bad or good) == 1 else "packages")
@@ -532,7 +508,7 @@ def _match_error(line: str) -> Error | None:
     for rank, row in enumerate(load_rows("tools", "errors")):
         if match := row.pattern.match(line[: _LONGEST_ERROR * 2]):
             text = match["told"].strip()[:_LONGEST_ERROR].rstrip()
-            only_failed = load_pattern("tools", "says only that it failed")
+            only_failed = _pattern("says only that it failed")
             if only_failed.search(text) or _NOTHING_BUT_A_PLACE.match(text):
                 return None
             return Error(text, error_fingerprint(text), rank)

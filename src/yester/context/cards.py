@@ -12,14 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from yester.clock import DAY, Calendar
-from yester.context.lines import (
-    card_line,
-    card_status,
-    hit_line,
-    join_title,
-    one_line,
-    stale_text,
-)
+from yester.context.lines import card_line, card_status, hit_line, join_title, one_line, stale_text
 from yester.model import DISTILLED, Filters, Hit, Item, Paging, Probe, TurnKey, replace
 from yester.store.contract import Store
 from yester.tables import load_pattern
