@@ -146,7 +146,7 @@ def test_installing_changes_no_file_of_the_client_and_uninstalling_leaves_no_tra
     done = user.install("--yes")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "✓ claude-code: 2.1." in done.stdout
-    assert "✓ hooks: 11 of 11" in done.stdout
+    assert "✓ hooks: Claude Code: 11 of 11" in done.stdout
     there = tree(user.config)
     assert there.pop("skills/yester")[1] == user.home / "plugin"
     del there["skills"]

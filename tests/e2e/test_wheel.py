@@ -48,7 +48,7 @@ def test_the_wheel_installs_alone_indexes_and_answers(tmp_path, samples):
 
     done = yester("install", "--agent", "claude-code", "--yes")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "✓ hooks: 11 of 11" in done.stdout
+    assert "✓ hooks: Claude Code: 11 of 11" in done.stdout
     copy = (tmp_path / ".claude" / "skills" / "yester").resolve()
     for path in (ROOT / "plugin").rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts and path.name != ".mcp.json":
