@@ -82,7 +82,7 @@ def test_what_ended_an_error_arrives_once_after_the_next_session_has_met_it(tmp_
 
 
 POOL = "def dial():\n    return pool.take(timeout=30)\n"
-DIAL = "def dial():\n    return open_link(attempts=3)\n\n\ndef open_link(attempts):\n    return 1\n"
+DIAL = "def dial():\n    return link(gateway=3)\n\n\ndef link(gateway):\n    return gateway - 2\n"
 WHY = "the gateway drops idle links after 10 seconds"
 TRIED, WRITTEN = "Take the links from a pool", "Dial for each call instead"
 CHANGED = "Let the gateway be dialled five times"
@@ -100,9 +100,9 @@ LATER = (
     turn(
         re.escape(CHANGED),
         LOOK,
-        edit("open_link(attempts=3)", "pool.take(timeout=50)"),
+        edit("link(gateway=3)", "pool.take(timeout=50)"),
         CHECK,
-        edit("def open_link(attempts):", "def open_link(attempts=5):"),
+        edit("def link(gateway):", "def link(gateway=5):"),
         CHECK,
         "It was met again.",
     ),

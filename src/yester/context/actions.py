@@ -42,6 +42,8 @@ _WORDS = 3  # that it has at least
 _RULE, _ERROR, _COMMAND = 160, 80, 90  # characters
 _MOST_LINES = 400  # of a plan
 _LONG_WHY, _SHORT_WHY = 160, 80  # characters
+# Words that a reason, or what else a turn has learnt, has in common with the lines it is told for.
+_REASON, _LEARNED = 2, 3
 _LARGEST_FILE = 1 << 20  # bytes of one that is about to be written over
 
 
@@ -183,7 +185,6 @@ def _tell_authors(store: Store, action: Action, here: Here) -> Iterator[Line]:
         places = {at for at in range(one.first, one.last + 1) if at in gone or not gone}
         if one.turn is not None and places.difference(one.ambiguous):
             touched.append((len(places), one))
-    # A turn may have had several causes: told is one that speaks of these lines.
     asked = set(query_terms("\n".join((file, *lines))))
     turns = {turn for _, one in touched for turn in (one.turn, *one.former, *one.others) if turn}
     cards = find_turns(store, turns) if turns else {}
@@ -191,8 +192,7 @@ def _tell_authors(store: Store, action: Action, here: Here) -> Iterator[Line]:
         card = cards.get(one.turn) if one.turn else None
         before = [cards[turn] for turn in (*one.former, *one.others) if turn in cards]
         tried = [other for other in before if has_failed(other)]
-        reasons = [card.body, *_open_texts(store, card, here)] if card is not None else []
-        why = next((text for text in reasons if asked.intersection(query_terms(text))), "")
+        why = _choose_reason(store, card, here, asked) if card is not None else ""
         if card is None or not (why or tried or has_failed(card)):
             continue
         said = [
@@ -201,6 +201,16 @@ def _tell_authors(store: Store, action: Action, here: Here) -> Iterator[Line]:
         failed = f"; {_short_card(tried[-1], here, _SHORT_WHY)}" if tried else ""
         for text in (*(f"{text}{failed}" for text in said), *said):
             yield f"These lines: {text}", card.id, f"lines {card.id}", ""
+
+
+def _choose_reason(store: Store, card: Item, here: Here, asked: set[str]) -> str:
+    """Of what a turn says of why, has learnt and left open, what speaks most of these words."""
+    learned = card.sections.get("learned", "").split("\n")
+    least = dict.fromkeys(learned, _LEARNED)
+    least |= dict.fromkeys((card.body, *_open_texts(store, card, here)), _REASON)
+    shared = {text: len(asked.intersection(query_terms(text))) for text in least}
+    fitting = [text for text in least if shared[text] >= least[text]]
+    return max(fitting, key=lambda text: shared[text], default="")
 
 
 def _open_texts(store: Store, card: Item, here: Here) -> list[str]:
@@ -239,7 +249,7 @@ def _short_card(card: Item, here: Here, most: int) -> str:
 def says_why(card: Item) -> bool:
     """Is there more to tell of a turn than what it did: why, what is open, that it failed?"""
     return card.kind == "summary" and bool(
-        card.body or card.sections.get("next_steps") or has_failed(card)
+        card.body or card.sections.keys() & {"learned", "next_steps"} or has_failed(card)
     )
 
 
