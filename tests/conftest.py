@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
@@ -218,6 +219,19 @@ def transcript(own_home: Path) -> Callable[..., Transcript]:
         return Transcript(folder / f"{name}.jsonl", session=more.pop("session", name), **more)
 
     return make
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system of 3 MB; mounting one needs rights a developer may not have."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=3m,mode=0700", "tmpfs", str(folder)]
+    if os.geteuid() or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("needs root to mount a small file system")
+    yield folder
+    subprocess.run(["mount", "-o", "remount,rw", str(folder)], capture_output=True)
+    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 @pytest.fixture(scope="session")

@@ -105,6 +105,9 @@ class StoreNewer(StoreError):
     """It was written by a newer yester."""
 
 
+NO_DATABASE = "is not a yester database"
+
+
 class StoreDamaged(StoreError):
     """It is not a database, or a broken one."""
 

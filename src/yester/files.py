@@ -15,7 +15,7 @@ from errno import EFBIG, EINVAL, ELOOP
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from stat import S_ISLNK, S_ISREG
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from yester.errors import SourceError
 
@@ -44,6 +44,16 @@ def _check_plain(path: Path, mode: int) -> None:
         raise OSError(ELOOP, "is a link, which is not followed", str(path))
     if not S_ISREG(mode):
         raise OSError(EINVAL, "is not a regular file", str(path))
+
+
+def open_unpacked(path: Path) -> BinaryIO:
+    """A file of our own, to be read; where it is compressed, what it was made of."""
+    with open(path, "rb") as file:
+        if file.read(2) != b"\x1f\x8b":
+            return open(path, "rb")
+    import gzip
+
+    return cast("BinaryIO", gzip.open(path))
 
 
 def read_bytes(path: Path, most: int = SMALL, follow: bool = True) -> bytes:

@@ -12,9 +12,8 @@ import pytest
 
 import yester
 from tests.crash.killing import Zygote
-from yester.ingest.prepare import content_hash
 from yester.model import Entry, Item
-from yester.text.document import expand_item
+from yester.text.document import content_hash, expand_item
 
 pytestmark = [pytest.mark.crash, pytest.mark.requirement("STO-07", "STO-09")]
 

@@ -16,19 +16,6 @@ from yester.store import maintenance_of
 pytestmark = pytest.mark.requirement("OPS-05")
 
 
-@pytest.fixture
-def disk(tmp_path):
-    """A real file system of 3 MB; mounting one needs rights a developer may not have."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=3m,mode=0700", "tmpfs", str(folder)]
-    if os.geteuid() or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("needs root to mount a small file system")
-    yield folder
-    subprocess.run(["mount", "-o", "remount,rw", str(folder)], capture_output=True)
-    subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
 def line(text: str) -> dict:
     return {
         "type": "user", "uuid": f"u-{abs(hash(text))}", "sessionId": "s", "cwd": "/x/shop",

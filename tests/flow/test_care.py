@@ -347,8 +347,8 @@ def test_backups_that_are_made_at_once_are_all_there(
     making = [zygote_of_commands.start(words, tmp_path, env, path, path) for path in printed]
     assert [one.wait(60) for one in making] == [0] * 4
     made = sorted(Path(path.read_text().strip()) for path in printed)
-    assert [path.stem.rpartition("-")[2] for path in sorted(made, key=lambda p: p.stem[-6:])] == [
-        "000001", "000002", "000003", "000004"
+    assert [path.name.rpartition("-")[2] for path in sorted(made, key=lambda p: p.name[-12:])] == [
+        "000001.db.gz", "000002.db.gz", "000003.db.gz", "000004.db.gz"
     ]  # fmt: skip
     assert sorted((home / "backups").iterdir()) == made
     for path in (made[0], made[-1]):

@@ -15,10 +15,10 @@ from yester.context import prompt as prompts
 from yester.context import start
 from yester.context.block import Context, Here
 from yester.fence import MOST_UNITS, count_units, fence_text
-from yester.ingest.prepare import content_hash, prepare_item
+from yester.ingest.prepare import prepare_item
 from yester.model import Entry, Item, Project, replace
 from yester.project import Projects, named_project
-from yester.text.document import estimate_tokens, expand_item
+from yester.text.document import content_hash, estimate_tokens, expand_item
 
 NOW = 1_780_000_000  # 28 May 2026
 DAY = 86_400

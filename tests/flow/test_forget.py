@@ -12,7 +12,7 @@ import yester
 from tests.serving import serving
 from tests.stores import with_store
 from yester.errors import NotYours, UsageError
-from yester.ingest.prepare import content_hash, prepare_item
+from yester.ingest.prepare import prepare_item
 from yester.known_secrets import KnownSecrets
 from yester.llm.archive import short_key
 from yester.memory import Memory
@@ -25,7 +25,7 @@ from yester.operations.forget import (
     redact_secret,
 )
 from yester.operations.privacy import VerifyRequest, verify_absence
-from yester.text.document import expand_item
+from yester.text.document import content_hash, expand_item
 
 pytestmark = pytest.mark.requirement("STO-07")
 

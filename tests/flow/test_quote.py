@@ -25,11 +25,10 @@ from yester.faces.mcp.server import load_tools
 from yester.faces.python import OpenMemory
 from yester.fence import KINDS, strip_fenced
 from yester.git import Signals
-from yester.ingest.prepare import content_hash
 from yester.model import Entry, Filters, Item, Paging, Session
 from yester.operations.context import EVENTS, ContextRequest, choose_context
 from yester.project import named_project as project_named
-from yester.text.document import expand_item
+from yester.text.document import content_hash, expand_item
 
 pytestmark = pytest.mark.requirement("DEL-04")
 

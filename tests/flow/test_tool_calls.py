@@ -9,9 +9,9 @@ from tests.serving import serving
 from tests.tool_calls import NEW_TEXT, SCRIPT, make_calls
 from yester.agents.base import TOOLS
 from yester.cards.tools import split_call
-from yester.ingest.prepare import content_hash
 from yester.model import Filters, Item, replace
 from yester.store import open_store
+from yester.text.document import content_hash
 
 pytestmark = pytest.mark.requirement("DEL-10", "CAP-16")
 

@@ -17,7 +17,6 @@ from msgspec import field
 from msgspec.structs import asdict
 
 from yester.errors import StoreError, UsageError
-from yester.ingest.prepare import content_hash
 from yester.ingest.transcripts import add_items
 from yester.memories import lifecycle
 from yester.memories.categories import clean_text, drop_surrogates, get_category
@@ -50,6 +49,7 @@ from yester.recall.recall import Answer, Asked, make_hit
 from yester.recall.timeline import Timeline, recent_sessions
 from yester.redact import change_texts
 from yester.store.contract import Store
+from yester.text.document import content_hash
 
 
 class Narrowing(TypedDict, total=False):

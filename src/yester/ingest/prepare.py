@@ -17,7 +17,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import blake2b
 from typing import Any
 
 from yester.fence import strip_fenced
@@ -26,7 +25,7 @@ from yester.redact import may_hold_secrets, redact, redact_value, strip_private
 from yester.spans import Span, apply_edits
 from yester.store.contract import Store
 from yester.tables import load_table
-from yester.text.document import expand_item
+from yester.text.document import content_hash, expand_item
 from yester.text.edits import edited_lines
 from yester.text.sentences import split_sentences
 
@@ -129,26 +128,6 @@ def cut_output(text: str, length: int = 0, spans: list[Span] | None = None) -> s
         return text
     note = f"\n[… {left_out:,} characters left out, see the transcript …]\n"
     return apply_edits(text, [(HEAD_CHARS, len(text) - TAIL_CHARS, note)], spans)
-
-
-def content_hash(item: Item) -> bytes:
-    """Equal for equal content, whoever said it and when."""
-    lists = (item.facts, item.concepts, item.tags, item.files_read, item.files_modified)
-    content = "\x1e".join(
-        (
-            item.type, item.tool, item.role, item.status, item.title, item.subtitle, item.body,
-            *("\x1f".join(values) for values in lists),
-            *(f"{name}\x1f{text}" for name, text in item.sections.items()),
-            f"{item.confidence} {item.supersedes} {item.discovery_tokens}",
-            *(_call_parts(item.call) if item.call else ()),
-        )
-    )  # fmt: skip
-    return blake2b(content.encode("utf-8", "replace"), digest_size=16).digest()
-
-
-def _call_parts(call: ToolCall) -> tuple[str, ...]:
-    about = (call.result, call.status, call.cut)
-    return tuple(map(str, (*call.fields, *call.options.items(), *about)))
 
 
 def is_beginning(item: Item, other: Item) -> bool:

@@ -1,6 +1,7 @@
-"""Backups of the store in `backups/`: consistent copies, the oldest let go.
+"""Backups of the store in `backups/`: consistent copies, checked and compressed, the oldest let go;
+and what can be read of a damaged store.
 
-    yester-20261115T212945-000012.db    when it was made, and the how-manyth it is
+    yester-20261115T212945-000012.db.gz    when it was made, and the how-manyth it is
 
 The number decides which is newer: clocks are set back. Names without one are of a former version,
 and older than all that have one.
@@ -10,17 +11,19 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from yester.errors import NotFound, StoreError, UsageError
-from yester.store import maintenance_of, open_store, replace_store, scrub_store
+from yester.errors import NotFound, StoreDamaged, StoreError, UsageError
+from yester.store import maintenance_of, open_store, replace_store, scrub_store, store_files
 from yester.store.lock import write_lock
 
 if TYPE_CHECKING:
@@ -29,12 +32,15 @@ if TYPE_CHECKING:
 
 _PATIENCE = 10.0  # seconds; another backup is being named, which takes a moment
 _ABANDONED = 3600.0  # seconds without a page written
+_DAY = 86_400.0  # seconds
+_SHARE = 0.25  # of the disk that would be free without them, for all backups together
 _NUMBERED = re.compile(r"-(\d{6,})\.db")
 
 
 def list_backups(home: Path) -> list[Path]:
     """The backups there are, newest first."""
-    paths = (home / "backups").glob("yester-*.db")
+    folder = home / "backups"
+    paths = (*folder.glob("yester-*.db"), *folder.glob("yester-*.db.gz"))
     return sorted(paths, key=lambda path: (_backup_number(path), path.name), reverse=True)
 
 
@@ -44,7 +50,7 @@ def _backup_number(path: Path) -> int:
 
 
 def make_backup(store: Store, home: Path, kept: int, now: int) -> Path:
-    """A new backup; then the oldest beyond `kept` go."""
+    """A new backup; then the oldest go, beyond `kept` and beyond their share of the disk."""
     folder = home / "backups"
     folder.mkdir(mode=0o700, exist_ok=True)
     for part in folder.glob("*.part*"):  # of one that was killed
@@ -52,20 +58,44 @@ def make_backup(store: Store, home: Path, kept: int, now: int) -> Path:
             if time.time() - part.stat().st_mtime > _ABANDONED:
                 part.unlink()
     # Copied under a name that no other process has: two may be at it. Only naming it is one by one.
-    copy = folder / f"{os.getpid()}-{threading.get_ident()}.part.db"
+    copy = folder / f"{os.getpid()}-{threading.get_ident()}.part.db.gz"
     maintenance_of(store).backup(copy)
     try:
         with write_lock(_make_run_folder(home) / "backup.lock", _PATIENCE):
             number = max(map(_backup_number, list_backups(home)), default=0) + 1
-            path = folder / f"yester-{_format_stamp(now)}-{number:06}.db"
+            path = folder / f"yester-{_format_stamp(now)}-{number:06}.db.gz"
             copy.rename(path)
-            for old in list_backups(home)[max(kept, 1) :]:
-                old.unlink(missing_ok=True)
+            room = find_room(home) - path.stat().st_size
+            for at, old in enumerate(list_backups(home)[1:], 1):
+                room -= old.stat().st_size
+                if at >= kept or room < 0:
+                    old.unlink(missing_ok=True)
     except OSError as error:
         raise StoreError(
             f"{error.filename or folder}: {error.strerror}; check the folder and the disk"
         ) from error
     return path
+
+
+def find_room(home: Path) -> int:
+    """How many bytes all backups together may have."""
+    used = sum(path.stat().st_size for path in list_backups(home))
+    return int((shutil.disk_usage(home).free + used) * _SHARE)
+
+
+def make_daily_backup(store: Store, home: Path, kept: int, now: int) -> Path | None:
+    """One where the newest is a day old. None of a store that is empty, for which none that is not
+    must go, nor one that would be too large."""
+    newest = next(iter(list_backups(home)), None)
+    if newest is not None and abs(now / 1000 - newest.stat().st_mtime) < _DAY:
+        return None
+    if not count_items(store) or store.size > find_room(home):
+        return None
+    return make_backup(store, home, kept, now)
+
+
+def count_items(store: Store) -> int:
+    return sum(number or 0 for (number,) in store.totals("indexed"))
 
 
 def open_safely(home: Path, config: Config, now: int, patience: float | None = None) -> Store:
@@ -91,6 +121,29 @@ def checked_copy(home: Path, name: str, now: int) -> Iterator[tuple[Path, Path]]
         store.close()
         scrub_store(copy, copy.parent)
         yield backup, copy
+
+
+class Salvaged(NamedTuple):
+    number: int  # items that could be read
+    lost: Counter[str]  # rows that could not, by table
+    aside: Path | None  # where the damaged store is kept
+
+
+def salvage_store(home: Path, now: int) -> Salvaged:
+    """What can be read of a damaged store, in its place. The caller has ended the worker."""
+    from yester.operate.purge import open_copy
+
+    with (
+        write_lock(_make_run_folder(home) / "restore.lock", 0.0),
+        open_copy(None, home, now) as (store, copy),
+    ):
+        with store.transaction("index"):
+            lost = maintenance_of(store).salvage(*store_files(home))
+        number = count_items(store)
+        store.close()
+        if not number:
+            raise StoreDamaged(f"{home}: no item can be read; yester restore latest")
+        return Salvaged(number, lost, put_in_place(home, copy, now))
 
 
 def put_in_place(home: Path, copy: Path, now: int) -> Path | None:

@@ -13,7 +13,7 @@ from yester.ingest.prepare import prepare_item
 from yester.known_secrets import keep_out_secrets
 from yester.model import Filters, replace
 from yester.redact import redact
-from yester.store import copy_store, open_store, rewrite_texts, walk_items
+from yester.store import copy_store, open_store, rewrite_texts, store_files, walk_items
 from yester.store.contract import Store
 from yester.tombstones import Tombstones, tombstones_file
 
@@ -57,16 +57,16 @@ def obey_wishes(store: Store, home: Path) -> None:
 
 
 @contextmanager
-def open_copy(path: Path, home: Path, now: int) -> Iterator[tuple[Store, Path]]:
-    """A copy of a backup as a store of its own, which knows what this home has forgotten; and its
-    file. One at a time; nothing is left of it afterwards."""
+def open_copy(path: Path | None, home: Path, now: int) -> Iterator[tuple[Store, Path]]:
+    """A copy of a backup (None: nothing) as a store of its own, which knows what this home has
+    forgotten; and its file. One at a time; nothing is left of it afterwards."""
     run = home / "run"
     run.mkdir(mode=0o700, parents=True, exist_ok=True)
     for left in run.glob("restore*/"):  # by one that was killed
         rmtree(left, ignore_errors=True)
     with TemporaryDirectory(prefix="restore-", dir=run) as name:
         folder = Path(name)
-        copy = copy_store(path, folder)
+        copy = copy_store(path, folder) if path else store_files(folder)[0]
         if tombstones_file(home).exists():
             copy2(tombstones_file(home), folder)
         with closing(open_store(folder, now=now)) as store:

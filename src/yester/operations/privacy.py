@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from yester.agents.databases import is_database
 from yester.errors import StoreError
+from yester.files import open_unpacked
 from yester.known_secrets import KnownSecrets
 from yester.memory import Memory
 from yester.operations import fields
@@ -169,7 +170,7 @@ def verify_absence(memory: Memory, request: VerifyRequest) -> Verified:
     forms = [[one.lower() for one in _encode_string(string)] for string in request.strings]
     longest = max(len(one) for some in forms for one in some)
     files, found = own_files(memory), list[Occurrence]()
-    databases = [path for path in files if is_database(path)]
+    databases = [path for path in files if path.suffix == ".gz" or is_database(path)]
     size = 0
     for path in files:
         times: Counter[int] = Counter()
@@ -206,7 +207,7 @@ def _encode_string(string: str) -> set[bytes]:
 
 
 def _read_chunks(path: Path, overlap: int) -> Iterator[bytes]:
-    with path.open("rb") as file:
+    with open_unpacked(path) as file:
         last = b""
         while chunk := file.read(_CHUNK):
             yield last + chunk

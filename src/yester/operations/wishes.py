@@ -84,7 +84,7 @@ def grant_wish(memory: Memory, wish: Wish, progress: Progress) -> dict[str, str]
     worker ends first, and hooks leave theirs in the spool."""
     home, store = memory.home, memory.store
     _save_wish(home, wish)
-    with _no_worker(home):
+    with no_worker(home):
         _change_store(store, wish, home)
         for path in store_files(home):
             progress("the store is written anew", 0, 1)
@@ -110,7 +110,7 @@ def grant_wish(memory: Memory, wish: Wish, progress: Progress) -> dict[str, str]
 
 
 @contextmanager
-def _no_worker(home: Path) -> Iterator[None]:
+def no_worker(home: Path) -> Iterator[None]:
     (home / "run").mkdir(mode=0o700, exist_ok=True)
     ask_worker(home / "run", "POST /stop", 2.0)
     try:

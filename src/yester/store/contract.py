@@ -7,6 +7,7 @@ store; they are no clock (`Store.feed` has cursors for that).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -311,6 +312,10 @@ class Maintenance(Protocol):
     def reindex(self) -> int:
         """Build the whole index anew from the rows, which stay untouched; the number of items.
         Needs a transaction."""
+
+    def salvage(self, path: Path) -> Counter[str]:
+        """What can be read of a damaged database, into this store, which is new: every row that
+        can be, and an index over it; by table how many could not. Needs a transaction."""
 
     def backup(self, path: Path) -> None:
         """A consistent copy at `path`, made while others read and write."""

@@ -14,10 +14,11 @@ import struct
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 
 from msgspec import Struct
 
-from yester.model import DISTILLED, Document, Hit, Item
+from yester.model import DISTILLED, Document, Hit, Item, ToolCall
 from yester.text.terms import term_hash, text_terms
 
 FIELDS = ("title", "subtitle", "body", "facts", "concepts", "files", "tool", "sections")
@@ -161,3 +162,23 @@ def reading_cost(one: Item | Hit) -> int:
     text = one.text if isinstance(one, Hit) else item_text(one)
     begins = text.lstrip("# ").startswith(one.title.rstrip("…"))
     return estimate_tokens(text if begins else f"{one.title}\n{text}")
+
+
+def content_hash(item: Item) -> bytes:
+    """Equal for equal content, whoever said it and when."""
+    lists = (item.facts, item.concepts, item.tags, item.files_read, item.files_modified)
+    content = "\x1e".join(
+        (
+            item.type, item.tool, item.role, item.status, item.title, item.subtitle, item.body,
+            *("\x1f".join(values) for values in lists),
+            *(f"{name}\x1f{text}" for name, text in item.sections.items()),
+            f"{item.confidence} {item.supersedes} {item.discovery_tokens}",
+            *(_call_parts(item.call) if item.call else ()),
+        )
+    )  # fmt: skip
+    return blake2b(content.encode("utf-8", "replace"), digest_size=16).digest()
+
+
+def _call_parts(call: ToolCall) -> tuple[str, ...]:
+    about = (call.result, call.status, call.cut)
+    return tuple(map(str, (*call.fields, *call.options.items(), *about)))

@@ -1,5 +1,6 @@
 """What the worker does for itself in a thread, since it waits for a model: vectors for what is
-stored, notes of a language model where the settings name a provider, archives where they want them.
+stored, notes of a language model where the settings name a provider, archives where they want them,
+and a backup a day.
 """
 
 from __future__ import annotations
@@ -46,8 +47,7 @@ class Background:
         if self._used is None or self._used.values != config.values:
             self.close()
             self._used, self.work = config, Work(config, self._log, self._stored)
-            if self.work.is_wanted:
-                self.work.start()
+            self.work.start()
 
     def close(self) -> None:
         if self.work.is_alive():
@@ -61,6 +61,7 @@ class Work(threading.Thread):
     # None until the model is loaded, and where there is none. Those who ask a question use it as
     # well: a question never waits for more than one text.
     embedder: Embedder | None = None
+    backs_up_after = 60.0  # seconds: a start has better to do
     _is_asked = _absent = False  # will there be questions? is there no model?
     _asker: Asker | None = None
     _archiving: Archiving | None = None
@@ -74,7 +75,7 @@ class Work(threading.Thread):
         self._embeds = config["embedder"] != "none"
         self._asks = config["llm.provider"] != "none"
         self._writes = self._asks or config.flag("archive.on")
-        self.is_wanted = self._embeds or self._writes
+        self._begun = time.monotonic()
 
     def wake(self) -> None:
         """There may be something to do."""
@@ -117,12 +118,21 @@ class Work(threading.Thread):
         try:
             while not self._ended.is_set() and (self._embed(store) or self._ask(store)):
                 pass
+            if time.monotonic() - self._begun >= self.backs_up_after:
+                self._back_up(store)
         except Exception as error:  # noqa: BLE001 -- a server that is down, a text that breaks it
             busy = isinstance(error, StoreBusy)
             if not busy:
                 self._log.say_failure("working in the background", error)
             self._ended.wait(_BUSY_PAUSE if busy else _ERROR_PAUSE)
             self._more.set()
+
+    def _back_up(self, store: Store) -> None:
+        from yester.operate.backups import make_daily_backup
+
+        kept = self._config.number("backups_kept")
+        if path := make_daily_backup(store, self._config.home, kept, current_ms()):
+            self._log.say(f"backed up: {path.name}")
 
     def _embed(self, store: Store) -> bool:
         """Vectors for what waits, newest first."""

@@ -21,15 +21,22 @@ from yester.agents.descriptors import AGENTS, CLAUDE_CODE
 from yester.capture.homes import find_python, is_usual, record_home, usual_home
 from yester.capture.question import ask_health, ask_worker
 from yester.capture.spool import ENDED_WORKER, FORMAT, Spool, event_age, open_spool, peek_event
-from yester.errors import ModelError, StoreDamaged
+from yester.errors import NO_DATABASE, ModelError, StoreDamaged, StoreError
 from yester.ingest.projects import describe_joins
 from yester.model import Join, Paging
 from yester.operate import backups
 from yester.operate.doctor.finding import Examination, Finding, list_paths, make_finding
 from yester.operate.doctor.trial import time_program
-from yester.operations.wishes import load_wish
+from yester.operate.purge import open_copy
+from yester.operations.wishes import load_wish, no_worker
 from yester.redact import redact
-from yester.store import engine_version, maintenance_of, store_exists, store_files, store_location
+from yester.store import (
+    engine_version,
+    maintenance_of,
+    store_exists,
+    store_files,
+    store_location,
+)
 from yester.store.contract import Store
 from yester.store.figures import project_parts, vector_backlog
 from yester.worker.process import (
@@ -352,9 +359,15 @@ def look_at_store(case: Examination) -> Iterator[Finding]:
     try:
         store = backups.open_safely(case.home, case.config, case.now)
     except StoreDamaged as error:
-        yield _explain_damage(str(error).split("; ")[0], case.home)
+        yield _explain_damage(str(error).split("; ")[0], case)
         return
     with closing(store):
+        if kept and not backups.count_items(store):
+            with open_copy(kept[0], case.home, case.now) as (former, _):
+                items = backups.count_items(former)
+            if items:
+                yield make_finding("store.emptied", items=items, newest=kept[0].name)
+                return
         yield from _read_store(store, case)
 
 
@@ -365,19 +378,24 @@ def _read_store(store: Store, case: Examination) -> Iterator[Finding]:
             pass  # whoever may begin one may write
         problems = care.check()
 
-    def rebuild_index() -> dict[str, object]:
-        with store.transaction("index"):
-            return {"number": care.reindex()}
+    # The index can be built anew out of the items, where those are whole.
+    whole = all(text.startswith("index:") for text in problems)
 
-    # It can be built anew out of the items, where those are whole.
-    mend = rebuild_index if all(text.startswith("index:") for text in problems) else None
+    def put_right() -> dict[str, object]:
+        if whole:
+            with suppress(StoreError), store.transaction("index"):
+                number = care.reindex()
+                if not care.check():
+                    return {"number": number, "missing": ""}
+        store.close()
+        return _salvage(case)
+
     for text in problems:
-        if text.startswith("index:"):
-            yield make_finding("index.damaged", mend, text=text.removeprefix("index: "))
-        else:
-            yield _explain_damage(text, case.home)
-    if stale := care.stale():
-        yield make_finding("index.stale", mend, text=stale)
+        if whole or not text.startswith("index:"):
+            name = "index.damaged" if whole else "store.damaged"
+            yield make_finding(name, put_right, text=text.partition(": ")[2])
+    if (stale := care.stale()) and whole:
+        yield make_finding("index.stale", put_right, text=stale)
     if problems:
         return
     backlog = vector_backlog(store)
@@ -392,6 +410,17 @@ def _read_store(store: Store, case: Examination) -> Iterator[Finding]:
         yield make_finding("projects.joined", items=moved, names=describe_joins(store, joins))
 
 
-def _explain_damage(text: str, home: Path) -> Finding:
-    name = "store.restorable" if backups.list_backups(home) else "store.damaged"
-    return make_finding(name, text=text, file=store_location(home))
+def _explain_damage(text: str, case: Examination) -> Finding:
+    """Of a file that cannot be opened."""
+    if not text.endswith(NO_DATABASE):
+        return make_finding("store.damaged", partial(_salvage, case), text=text)
+    name = "store.restorable" if backups.list_backups(case.home) else "store.foreign"
+    return make_finding(name, text=text, file=store_location(case.home))
+
+
+def _salvage(case: Examination) -> dict[str, object]:
+    with no_worker(case.home):
+        number, lost, aside = backups.salvage_store(case.home, case.now)
+    rows = ", ".join(f"{table} {rows if rows > 0 else '(some)'}" for table, rows in lost.items())
+    missing = f"; lost or damaged: {rows}" if rows else ""
+    return {"number": number, "missing": f"{missing}; the damaged file is {aside}"}

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
+import shutil
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import wraps
+from io import BufferedReader
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
 
-from yester.errors import StoreBusy, StoreDamaged, StoreError, YesterError
+from yester.errors import NO_DATABASE, StoreBusy, StoreDamaged, StoreError, YesterError
+from yester.files import open_unpacked
 from yester.store import sqlite_file
 from yester.store.lock import write_lock
 from yester.store.migrate import check_version
 
+_PACKING = 1  # of 9: a third of the size; more takes far longer and gains little
+_CHUNK = 1 << 20
 PATIENCE = 10.0  # seconds to wait for another writer's batch of a fraction of a second
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,14 +33,42 @@ def lock_file(home: Path) -> Path:
 
 
 def backup(db: apsw.Connection, path: Path) -> None:
-    """Copied page by page under another name, then renamed: a backup that exists is whole."""
+    """Copied page by page under another name, then renamed: a backup that exists is whole. One
+    that is called .gz is compressed, and was checked before and read back after it."""
     part = path.with_suffix(".part")
     part.unlink(missing_ok=True)
     os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     with closing(apsw.Connection(str(part))) as copy:
         _copy_pages(db, copy)
         copy.execute("PRAGMA journal_mode = DELETE")
+    if path.suffix == ".gz":
+        try:
+            _pack_copy(part)
+        except apsw.Error:
+            part.unlink()
+            raise
     part.rename(path)
+
+
+def _pack_copy(part: Path) -> None:
+    import gzip
+
+    with closing(apsw.Connection(str(part))) as copy:
+        if (problem := copy.execute("PRAGMA quick_check(1)").get) != "ok":
+            raise apsw.CorruptError(str(problem))
+    packed = part.with_suffix(".part-gz")
+    packed.unlink(missing_ok=True)
+    handle = os.open(packed, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(handle, "wb") as file:
+        with open(part, "rb") as plain, gzip.GzipFile("", "wb", _PACKING, file) as writer:
+            shutil.copyfileobj(plain, writer, _CHUNK)
+        file.flush()
+        os.fsync(file.fileno())
+    with open(part, "rb") as plain, open_unpacked(packed) as again:
+        while chunk := plain.read(_CHUNK):
+            if again.read(len(chunk)) != chunk:
+                raise apsw.IOError(f"{packed}: what was written is not what can be read")
+    packed.replace(part)
 
 
 def _copy_pages(source: apsw.Connection, target: apsw.Connection) -> None:
@@ -53,7 +88,28 @@ def _is_database(path: Path) -> bool:
 
 def open_reader(path: Path) -> closing[apsw.Connection]:
     """The database with what its log holds. One without a log may lie where nothing can be
-    written, and SQLite would want to."""
+    written, and SQLite would want to. A compressed one is unpacked beside it meanwhile."""
+    with open_unpacked(path) as plain:
+        if isinstance(plain, BufferedReader):
+            return _connect_reader(path)
+        with NamedTemporaryFile(suffix=".part", dir=path.parent) as file:
+            try:
+                shutil.copyfileobj(plain, file, _CHUNK)
+            except (EOFError, zlib.error) as error:
+                raise apsw.CorruptError(str(error)) from error
+            file.flush()
+            return _connect_reader(Path(file.name))
+
+
+def open_copy(path: Path, folder: Path) -> closing[apsw.Connection]:
+    """A copy of the database's files: whoever opens a damaged one may change it."""
+    for end in ("", "-wal"):
+        if Path(f"{path}{end}").exists():
+            shutil.copyfile(f"{path}{end}", folder / f"damaged.db{end}")
+    return closing(apsw.Connection(str(folder / "damaged.db")))
+
+
+def _connect_reader(path: Path) -> closing[apsw.Connection]:
     logged = any(Path(f"{path}{end}").exists() for end in ("-wal", "-journal"))
     name = f"{path.absolute().as_uri()}?mode={'rw' if logged else 'ro&immutable=1'}"
     flags = apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_READWRITE
@@ -142,7 +198,7 @@ def explain_errors(path: Path) -> Iterator[None]:
 # What went wrong with the database, for the person who must act.
 _SENTENCES: Sequence[tuple[tuple[type[Exception], ...], type[YesterError], str]] = (
     ((apsw.NotADBError,), StoreDamaged,
-     "{path} is not a yester database; `yester doctor` says what can be done"),
+     f"{{path}} {NO_DATABASE}; `yester doctor` says what can be done"),
     ((apsw.CorruptError,), StoreDamaged,
      "{path} is damaged ({error}); `yester doctor` says what can be done"),
     ((apsw.FullError,), StoreError,
@@ -160,7 +216,8 @@ def explain_error(error: apsw.Error | OSError, path: Path) -> YesterError:
         return StoreError(f"{error.filename or path}: {reason}; check the folder and the disk")
     if isinstance(error, apsw.CorruptError) and any(n in str(error) for n in ("fts5", "item_text")):
         return StoreDamaged(
-            f"{path}: the search index is damaged; run `yester reindex`, no item is affected"
+            f"{path}: the search index is damaged; run `yester reindex`, no item is affected; "
+            "where that does not help: `yester doctor --fix`"
         )
     for kinds, raised, text in _SENTENCES:
         if isinstance(error, kinds):

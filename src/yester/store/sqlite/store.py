@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import apsw
+import msgspec
 
 from yester.errors import FeedExpired
 from yester.model import FeedLine, Injection, Item, MemoryChange, Paging
-from yester.store.sqlite import maintenance, rows
+from yester.store.sqlite import maintenance, rows, salvage
 from yester.store.sqlite.forgetting import ForgetRows
 from yester.store.sqlite.joins import JoinRows
 from yester.store.sqlite.maintenance import explain_errors
 from yester.store.sqlite.search import SearchRows
 from yester.text import terms as tokenizer
+from yester.text.document import content_hash
 
 # A cursor is the newest item, line of the ledger and line of the history of memories; without the
 # last, none of those. There is one writer, so ids are in the order of commits.
@@ -27,6 +30,7 @@ class SqliteStore(ForgetRows, JoinRows, SearchRows):
 
     def reindex(self) -> int:
         self._index.clear_index()
+        self._db.execute("REINDEX")
         number = 0
         for values in self._db.execute(rows.SELECT + " WHERE i.status = 'active' ORDER BY i.id"):
             self._index_again(rows.item_of(values), values[-2], values[-1])
@@ -35,20 +39,41 @@ class SqliteStore(ForgetRows, JoinRows, SearchRows):
         self._set_meta("tokenizer", str(tokenizer.VERSION))
         return number
 
+    def salvage(self, path: Path) -> Counter[str]:
+        with explain_errors(path), maintenance.open_copy(path, self._path.parent) as old:
+            lost = salvage.copy_readable(old, self._db)
+        for id_, item in list(self._changed_items()):
+            if item is None:
+                self._db.execute("DELETE FROM item WHERE id = ?", (id_,))
+            else:  # read again from its transcript, it is put right: its hash is another one then
+                self._db.execute("UPDATE item SET hash = ? WHERE id = ?", (content_hash(item), id_))
+            lost["item" if item is None else "text"] += 1
+        for values in self._db.execute(rows.SELECT):
+            item = rows.item_of(values)
+            self._link_items([(item.id, item)])
+        self._db.execute("DELETE FROM unembedded WHERE item IN (SELECT item FROM vector)")
+        self.reindex()
+        return Counter({table: rows for table, rows in lost.items() if rows})
+
     def check(self) -> list[str]:
         """What is broken. Problems of the index begin with "index:", it can be rebuilt."""
         problems = []
         try:
-            for (text,) in self._db.execute("PRAGMA integrity_check(20)"):
-                if text != "ok":
-                    part = "index" if "item_text" in text else "database"
-                    problems.append(f"{part}: {text}")
+            found = [text for (text,) in self._db.execute("PRAGMA integrity_check(20)")]
+        except apsw.Error as error:
+            found = [str(error)]
+        try:
             for table, rowid, parent, _ in self._db.execute("PRAGMA foreign_key_check"):
                 problems.append(f"database: {table} row {rowid} points to a missing {parent}")
+            if changed := [str(id_) for id_, _ in self._changed_items()]:
+                ids = ", ".join(changed[:20])
+                problems.append(f"database: {len(changed)} items are not what was stored: {ids}")
         except apsw.Error as error:
-            return [*problems, f"database: {error}"]
-        if any(text.startswith("index:") for text in problems):
-            return problems
+            found.append(str(error))
+        if found != ["ok"]:
+            part = "index" if salvage.is_readable(self._db) else "database"
+            lines = dict.fromkeys(line for text in found for line in text.splitlines())
+            return problems + [f"{part}: {one}" for one in lines if not one.startswith("***")]
         try:
             self._db.execute("INSERT INTO item_text(item_text, rank) VALUES ('integrity-check', 0)")
             row = self._db.execute(
@@ -66,6 +91,21 @@ class SqliteStore(ForgetRows, JoinRows, SearchRows):
             problems.append(f"index: {error}")
         return problems
 
+    def _changed_items(self) -> Iterator[tuple[int, Item | None]]:
+        """Items whose hash is not that of what stands there; None: it makes no sense at all."""
+        sql = f"SELECT i.id, i.hash, {rows.READ}{rows.FROM} WHERE i.id > ? ORDER BY i.id"
+        last: int | None = 0
+        while last is not None:
+            try:
+                for id_, hash_, *values in self._db.execute(sql, (last,)):
+                    item, last = rows.item_of(values), id_
+                    if content_hash(item) != hash_:
+                        yield id_, item
+                return
+            except (msgspec.MsgspecError, UnicodeError):
+                last = self._first_value("SELECT min(id) FROM item WHERE id > ?", last)
+                yield last or 0, None
+
     def stale(self) -> str:
         have = self._get_meta("tokenizer") or "none"
         if have == str(tokenizer.VERSION):
@@ -73,7 +113,7 @@ class SqliteStore(ForgetRows, JoinRows, SearchRows):
         return f"indexed with tokenizer version {have}, this yester has {tokenizer.VERSION}"
 
     def backup(self, path: Path) -> None:
-        with explain_errors(path):
+        with explain_errors(self._path):
             maintenance.backup(self._db, path)
 
     def feed(self, cursor: str = "", limit: int = 500) -> tuple[list[FeedLine], str]:
