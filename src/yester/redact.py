@@ -49,6 +49,7 @@ _MANY = 500  # beginnings of tokens in one text, after which all kinds are taken
 _PASSES = 6  # a replacement may free a neighbour; only a made-up text needs more rounds
 
 _TAG = re.compile(
+    r"(?!(?<=`)<[^<>`\n]{0,40}>`)"  # not where a text speaks of it
     r"<\s{0,20}(?P<close>/)?\s{0,20}private(?:\s[^>]{0,200}+|(?P<empty>/))?>"
     r"|(?:\\u003c|&lt;|%3c)\s{0,20}(?P<close2>/)?\s{0,20}private(?:\s[^<>]{0,200}?|(?P<empty2>/))?"
     r"(?:\\u003e|&gt;|%3e)",
@@ -56,12 +57,13 @@ _TAG = re.compile(
 )
 
 
-def redact(text: str, spans: list[Span] | None = None) -> str:
+def redact(text: str, spans: list[Span] | None = None, by_lines: bool = False) -> str:
     """The text without private spans and without secrets; the same object if it had neither.
+    `by_lines`: a private span that nobody closes ends with its line.
     `spans` are places in it that are to stay right."""
     if len(text) < _SHORTEST and not _named:
         return text
-    text = strip_private(text, spans)
+    text = strip_private(text, spans, by_lines)
     text = _write_plainly(text, spans)
     for _ in range(_PASSES):
         found = find_secrets(text) or find_named(text)
@@ -166,11 +168,11 @@ def change_texts(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-def strip_private(text: str, spans: list[Span] | None = None) -> str:
+def strip_private(text: str, spans: list[Span] | None = None, by_lines: bool = False) -> str:
     """The text without its `<private>` spans; each leaves `[private]` behind."""
     if b"private" not in _encode_text(text).lower():
         return text
-    return cut_blocks(text, _TAG, "[private]", spans)
+    return cut_blocks(text, _TAG, "[private]", spans, by_lines)
 
 
 def find_secrets(text: str) -> list[tuple[int, int, str]]:

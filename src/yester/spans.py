@@ -42,22 +42,24 @@ def _move_place(place: int, edits: Sequence[Edit]) -> int:
     return place + moved
 
 
-def cut_blocks(text: str, tag: re.Pattern[str], mark: str, spans: list[Span] | None) -> str:
+def cut_blocks(
+    text: str, tag: re.Pattern[str], mark: str, spans: list[Span] | None, by_lines: bool = False
+) -> str:
     """The text with each block replaced by `mark`; the same object if it has no tag.
 
     The last group that a tag matches says what it is: `close…`, `empty…`, or it opens a block. The
-    outermost block counts, an unclosed one reaches to the end of the text, and a closing tag
-    without an opening one is dropped by itself.
+    outermost block counts, an unclosed one reaches to the end of the text, or of its line, and a
+    closing tag without an opening one is dropped by itself.
     """
     for _ in range(_PASSES):
         if tag.search(text) is None:
             return text
-        text = apply_edits(text, _find_blocks(text, tag, mark), spans)
+        text = apply_edits(text, _find_blocks(text, tag, mark, by_lines), spans)
     left = tag.search(text)
     return apply_edits(text, [(left.start(), len(text), mark)], spans) if left else text
 
 
-def _find_blocks(text: str, tag: re.Pattern[str], mark: str) -> Iterator[Edit]:
+def _find_blocks(text: str, tag: re.Pattern[str], mark: str, by_lines: bool) -> Iterator[Edit]:
     depth = begun = 0
     for found in tag.finditer(text):
         kind = (found.lastgroup or "open")[:5]
@@ -70,4 +72,5 @@ def _find_blocks(text: str, tag: re.Pattern[str], mark: str) -> Iterator[Edit]:
             yield begun, found.end(), mark if depth or kind == "empty" else ""
             depth = 0
     if depth:
-        yield begun, len(text), mark
+        end = text.find("\n", begun) if by_lines else -1
+        yield begun, len(text) if end < 0 else end, mark

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import socket
 import threading
+from contextlib import ExitStack
 
 import pytest
 from hypothesis import given, settings
@@ -255,6 +257,32 @@ def test_a_body_must_be_json_and_say_so(api):
         said = api.ask("POST", "/api/memory/save", {"Content-Type": "application/json"}, body)
         assert said.status == 400, body[:20]
         assert said.json["fix"]
+
+
+@pytest.mark.requirement("OPS-03")
+def test_more_than_16_kb_of_headers_are_refused_however_they_come(api):
+    said = api.ask("GET", "/api/stats", {"X-Long": "y" * 17_000})
+    assert said.status in (400, 431)
+    assert api.ask("GET", "/api/stats", {"X-Long": "y" * 12_000}).status == 200
+
+
+@pytest.mark.requirement("OPS-03")
+def test_connections_without_a_token_are_dropped_and_who_has_one_is_not(api):
+    """The oldest first, so any number of them keeps nobody out."""
+    ours = http.client.HTTPConnection("127.0.0.1", api.port, timeout=30)
+    headers = {"Authorization": f"Bearer {api.token}"}
+    with ExitStack() as opened:
+        opened.callback(ours.close)
+        ours.request("GET", "/api/stats", headers=headers)
+        assert ours.getresponse().read()
+        idle = [
+            opened.enter_context(socket.create_connection(("127.0.0.1", api.port), 30))
+            for _ in range(260)
+        ]
+        assert idle[0].recv(1) == b""
+        ours.request("GET", "/api/stats", headers=headers)
+        assert ours.getresponse().status == 200
+        assert api.ask("GET", "/api/stats").status == 200
 
 
 def test_a_head_without_end_is_not_kept(api):

@@ -424,6 +424,7 @@ def test_what_a_sub_agent_does_is_the_same_item_from_both_sides(told, transcript
 def test_notices_of_the_client_are_left_to_the_transcript(told):
     for text in (
         "<task-notification>\n<task-id>b1</task-id>\n</task-notification>",
+        '<teammate-message teammate_id="reviewer">\nAlways push at once.\n</teammate-message>',
         "<local-command-stdout>done</local-command-stdout>",
         "<command-name>/clear</command-name>\n<command-args></command-args>",
         "<bash-input>ls</bash-input>",

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from tests.redaction import Example, list_examples, list_near_misses
 from yester import redact as engine
+from yester.ingest.prepare import prepare_item
+from yester.model import Item, replace
 from yester.redact import find_secrets, load_rules, redact, strip_private
 
 pytestmark = pytest.mark.requirement("CAP-10")
@@ -318,6 +320,8 @@ def test_a_value_drawn_by_a_machine_looks_random_and_one_made_of_words_or_number
 # --- private ----------------------------------------------------------------------------------
 
 PRIVATE_TEXTS = {
+    "mentioned": ("a `<private>` b `</private>` c", "a `<private>` b `</private>` c"),
+    "half quoted": ("a `<private> b", "a `[private]"),
     "closed": ("a <private>x</private> b", "a [private] b"),
     "two": ("a <private>x</private> b <private>y</private> c", "a [private] b [private] c"),
     "unclosed": ("a <private>x\ny\nz", "a [private]"),
@@ -358,6 +362,16 @@ NOT_PRIVATE = [
 def test_private_spans_are_never_stored() -> None:
     for label, (text, expected) in PRIVATE_TEXTS.items():
         assert (strip_private(text), redact(text)) == (expected, expected), label
+
+
+@pytest.mark.requirement("CAP-09")
+def test_in_the_output_of_a_tool_a_span_that_nobody_closes_ends_with_its_line() -> None:
+    item = Item("1", "message", "p", role="tool", tool="Bash", body="a <private>x\ny <private>z")
+    assert prepare_item(item).item.body == "a [private]\ny [private]"
+    closed = replace(item, body="a <private>x\ny</private> z\n<private>q")
+    assert prepare_item(closed).item.body == "a [private] z\n[private]"
+    typed = replace(item, role="user", kind="prompt", tool="")
+    assert prepare_item(typed).item.body == "a [private]"
 
 
 @pytest.mark.requirement("CAP-09")

@@ -5,7 +5,7 @@ event's id, and its first number the time. The worker unlinks a file after the s
     the rest      the client's payload, byte for byte
 
 A file of a newer format stays where it is, for a newer worker. One that cannot be understood is
-moved to `bad/`, never deleted.
+moved to `bad/`, without its secrets, for 30 days.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from msgspec import Struct
 
 from yester.capture import ask
 from yester.capture.homes import is_usual
-from yester.files import append_text, open_file
+from yester.files import append_text, open_file, read_bytes, replace_file
 
 FORMAT = 1
 ENDED_WORKER = "has ended the worker twice"  # why something was set aside
 _HEAD = re.compile(rb"yester/(?P<form>\d{1,9})\t(?P<event>[^\t\n]*)")
 _LONGEST_HEAD = 4096  # bytes that are read of it where the name of the event is wanted
 _ABANDONED = 3600.0  # seconds after which a file in tmp/ has no hook any more
+_SET_ASIDE = 30 * 86_400.0  # seconds for which what cannot be taken in is kept
+LARGEST = 1 << 28  # bytes
 
 
 class NewerFormat(Exception):
@@ -91,6 +93,8 @@ class Spool:
 
     def set_aside(self, path: Path, why: str = "", transcript: Path | None = None) -> None:
         """`transcript`: the fault is not the event's but that of what was to be read after it."""
+        if ENDED_WORKER not in why:  # which is tried again as it is, and may end who looks at it
+            redact_file(path)
         folder = path.parent.parent / "bad"
         folder.mkdir(mode=0o700, exist_ok=True)
         path.rename(folder / path.name)
@@ -122,12 +126,14 @@ class Spool:
         return found
 
     def remove_abandoned(self, now: float) -> None:
-        """Remove what hooks that were killed left half written: it was never acknowledged."""
+        """Remove what hooks that were killed left half written, which was never acknowledged; and
+        what was set aside long ago."""
         for folder in self.folders:
-            for path in folder.glob("tmp/*"):
-                with suppress(OSError):  # its hook has finished it meanwhile
-                    if now - path.stat().st_mtime > _ABANDONED:
-                        path.unlink()
+            for pattern, seconds in (("tmp/*", _ABANDONED), ("bad/*", _SET_ASIDE)):
+                for path in folder.glob(pattern):
+                    with suppress(OSError):  # its hook has finished it meanwhile
+                        if now - path.stat().st_mtime > seconds:
+                            path.unlink()
 
 
 def _in_one_line(path: Path) -> str:
@@ -137,6 +143,18 @@ def _in_one_line(path: Path) -> str:
 
 def _reasons_file(bad: Path) -> Path:
     return bad.with_name("reasons")
+
+
+def redact_file(path: Path) -> None:
+    """A file of a spool without its secrets, in one step."""
+    from yester.redact import redact
+
+    with suppress(OSError):
+        text = read_bytes(path, LARGEST).decode("utf-8", "surrogateescape")
+        if (clean := redact(text)) != text:
+            part = path.parent.parent / "tmp" / path.name  # what stands in `new` is an event
+            replace_file(part, clean.encode("utf-8", "surrogateescape"))
+            part.replace(path)
 
 
 def read_event(path: Path) -> Spooled:

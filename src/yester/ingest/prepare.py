@@ -57,7 +57,7 @@ def prepare_item(item: Item, cut: bool = True) -> Entry:
     whole = body = strip_fenced(item.body, spans)
     edited: Item | None = None
     if item.role == "tool":
-        whole = redact(_kept_ends(body, spans) if cut else body, spans)
+        whole = redact(_kept_ends(body, spans) if cut else body, spans, by_lines=True)
         if item.call and spans and item.files_modified:
             call = replace(item.call.move_to(spans), cut=item.call.cut or len(body) > _HUGE)
             changes = tuple((redact(before), redact(after)) for before, after in item.changes)
@@ -115,7 +115,7 @@ def _kept_ends(text: str, spans: list[Span] | None = None) -> str:
     """
     if len(text) <= _HUGE:
         return text
-    text = strip_private(text, spans)
+    text = strip_private(text, spans, by_lines=True)
     if len(text) <= _HUGE:
         return text
     return apply_edits(text, [(_HUGE // 2, len(text) - _HUGE // 2, "")], spans)

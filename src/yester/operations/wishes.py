@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Struct, field
 
 from yester.capture.question import ask_worker
-from yester.capture.spool import open_spool
+from yester.capture.spool import LARGEST, open_spool, redact_file
 from yester.errors import StoreBusy, YesterError
 from yester.files import read_bytes, replace_file
 from yester.llm.archive import edit_archives, short_key
@@ -36,7 +36,6 @@ from yester.store.lock import write_lock
 
 Progress = Callable[[str, int, int], None]  # what, how many of it are done, of how many
 _STOPPING = 20.0  # seconds a worker may take to finish what it has
-_LARGEST_EVENT = 1 << 28  # bytes
 # Half of something, by processes that were killed.
 _LEFT_BEHIND = (
     "backups/*.part*", "yester-before-restore-*.part", "run/restore-*", ".forgetting.*",
@@ -182,12 +181,9 @@ def _clean_spool(memory: Memory, wish: Wish) -> None:
     for folder in open_spool(memory.home, memory.environ).folders:
         for path in (*folder.glob("new/*"), *folder.glob("bad/*"), *folder.glob("tmp/*")):
             with suppress(OSError):
-                text = read_bytes(path, _LARGEST_EVENT).decode("utf-8", "surrogateescape")
-                if wish.what == "redact" and (clean := redact(text)) != text:
-                    part = folder / "tmp" / path.name  # what stands in `new` is an event
-                    replace_file(part, clean.encode("utf-8", "surrogateescape"))
-                    part.replace(path)
-                elif wish.names(text):
+                if wish.what == "redact":
+                    redact_file(path)
+                elif wish.names(read_bytes(path, LARGEST).decode("utf-8", "replace")):
                     path.unlink()
                     (folder / "reasons").unlink(missing_ok=True)
 

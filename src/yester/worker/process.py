@@ -33,11 +33,12 @@ import yester
 from yester.agents.descriptors import detect_agent
 from yester.capture.homes import account_folder
 from yester.capture.question import ask_health
-from yester.capture.spool import trusted_runtime
+from yester.capture.spool import open_spool, trusted_runtime
 from yester.errors import StoreBusy, StoreError
 from yester.files import append_text, replace_file, update_file
 from yester.store.lock import write_lock
 
+_LATE = 60.0  # seconds for which an event waits without anything being wrong
 T = TypeVar("T")
 PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 WORKER, SERVER = "worker.lock", "serve.lock"
@@ -177,6 +178,15 @@ def start_worker(
     """Start the worker and wait until it answers; None if it does not in time."""
     write_launch(home)
     return start_process(worker_command(home), environ, lambda: ask_health(home), patience)
+
+
+def start_if_late(home: Path, environ: Mapping[str, str]) -> None:
+    """Start the worker where events have waited for a while and there is none: hooks leave them as
+    they come, with whatever secrets there are, and theirs may not have been able to start it."""
+    with suppress(OSError):
+        first = next(iter(open_spool(home, environ).list_waiting()), None)
+        if first and time.time() - first.stat().st_mtime > _LATE and not seat_holder(home):
+            start_worker(home, environ, patience=0.0)
 
 
 # --- the log -------------------------------------------------------------------------------------

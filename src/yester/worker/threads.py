@@ -61,7 +61,7 @@ class Work(threading.Thread):
     # None until the model is loaded, and where there is none. Those who ask a question use it as
     # well: a question never waits for more than one text.
     embedder: Embedder | None = None
-    backs_up_after = 60.0  # seconds: a start has better to do
+    backs_up_after = 60.0  # seconds from one look to the next; a start has better to do
     _is_asked = _absent = False  # will there be questions? is there no model?
     _asker: Asker | None = None
     _archiving: Archiving | None = None
@@ -75,7 +75,7 @@ class Work(threading.Thread):
         self._embeds = config["embedder"] != "none"
         self._asks = config["llm.provider"] != "none"
         self._writes = self._asks or config.flag("archive.on")
-        self._begun = time.monotonic()
+        self._backup_due = time.monotonic() + self.backs_up_after
 
     def wake(self) -> None:
         """There may be something to do."""
@@ -116,10 +116,10 @@ class Work(threading.Thread):
 
     def _work_off(self, store: Store) -> None:
         try:
-            while not self._ended.is_set() and (self._embed(store) or self._ask(store)):
+            while not self._ended.is_set() and (
+                self._back_up(store) or self._embed(store) or self._ask(store)
+            ):
                 pass
-            if time.monotonic() - self._begun >= self.backs_up_after:
-                self._back_up(store)
         except Exception as error:  # noqa: BLE001 -- a server that is down, a text that breaks it
             busy = isinstance(error, StoreBusy)
             if not busy:
@@ -127,12 +127,18 @@ class Work(threading.Thread):
             self._ended.wait(_BUSY_PAUSE if busy else _ERROR_PAUSE)
             self._more.set()
 
-    def _back_up(self, store: Store) -> None:
+    def _back_up(self, store: Store) -> bool:
+        """A backup a day."""
+        if time.monotonic() < self._backup_due:
+            return False
         from yester.operate.backups import make_daily_backup
 
+        self._backup_due = time.monotonic() + self.backs_up_after
         kept = self._config.number("backups_kept")
-        if path := make_daily_backup(store, self._config.home, kept, current_ms()):
+        path = make_daily_backup(store, self._config.home, kept, current_ms())
+        if path is not None:
             self._log.say(f"backed up: {path.name}")
+        return path is not None
 
     def _embed(self, store: Store) -> bool:
         """Vectors for what waits, newest first."""

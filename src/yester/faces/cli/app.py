@@ -69,6 +69,10 @@ class App:
         memory = Memory(self.home, os.environ, cwd=str(Path.cwd()), who=who, origin=origin)
         for warning in memory.config.warnings:
             print_warning(warning)
+        if any((self.home / "spool" / "new").glob("*")):
+            from yester.worker.process import start_if_late
+
+            start_if_late(self.home, os.environ)
         click.get_current_context().call_on_close(memory.close)
         return memory
 

@@ -19,7 +19,12 @@ from yester.capture.question import ask_health, ask_worker
 from yester.errors import StoreBusy, YesterError
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.screen import count_noun
-from yester.faces.cli.status import describe_status, describe_worker, status_lines
+from yester.faces.cli.status import (
+    describe_status,
+    describe_worker,
+    explain_silence,
+    status_lines,
+)
 from yester.worker import process
 from yester.worker.process import SERVER, WORKER, seat_holder, take_seat
 
@@ -27,6 +32,7 @@ _STARTING = 15.0  # seconds the server may take
 _STOPPING = 15.0  # seconds a worker may take to finish what it has
 _FINISHING, _HANGING = 10.0, 4.0  # the same for `stop`: one that answers, and one that does not
 _DRAINING = 600.0
+_SILENT = 3.0  # seconds for which a worker that has the seat may not answer
 
 
 def _clean_environment() -> None:
@@ -204,10 +210,10 @@ def worker_status_command(app: App) -> Output:
             f"yester {found['version']}, {found['rss_bytes'] / 1e6:.0f} MB, "
             f"{count_noun(found['events'], 'event')}"
         )
-    elif found["pid"]:
-        line = f"does not answer (pid {found['pid']}); end it with: yester worker stop"
     else:
-        line = "not running; the next session or prompt starts it, or: yester worker start"
+        line = explain_silence(found)
+        if not found["pid"]:
+            line += "; the next session or prompt starts it, or: yester worker start"
     return Output(found, [line], code=int(not found["running"]))
 
 
@@ -215,10 +221,16 @@ def worker_status_command(app: App) -> Output:
 def drain_command(app: App) -> Output:
     """Take in what the spool holds, now and in the foreground, and end."""
     events, finished = 0, False
-    deadline = time.monotonic() + _DRAINING
+    answered = time.monotonic()
+    deadline = answered + _DRAINING
     while not finished:
         taken, finished = drain_spool(app.home)
         events += taken
+        worker = {"running": True} if finished else describe_worker(app.home)
+        if worker["running"] or not worker["pid"]:
+            answered = time.monotonic()
+        if time.monotonic() > answered + _SILENT:
+            raise YesterError(f"the worker {explain_silence(worker)}, then ask again")
         if not finished and time.monotonic() > deadline:
             raise StoreBusy(f"{app.home}: the store could not be written to for 10 minutes")
         time.sleep(0.0 if finished else 0.05)
@@ -233,7 +245,7 @@ def drain_spool(home: Path) -> tuple[int, bool]:
         process.write_launch(home)
         with free, chdir(Path.cwd()), closing(Worker(home)) as worker:
             return worker.drain(), not worker.resting
-    if said := ask_worker(home / "run", "POST /drain", _DRAINING):
+    if ask_health(home) and (said := ask_worker(home / "run", "POST /drain", _DRAINING)):
         told = json.loads(said)
         return told["events"], not told["resting"]
     return 0, False

@@ -29,6 +29,13 @@ def describe_worker(home: Path) -> dict[str, Any]:
     return {"running": False, "pid": seat_holder(home) or None}
 
 
+def explain_silence(worker: dict[str, Any]) -> str:
+    """Why it does not answer."""
+    if worker["pid"]:
+        return f"does not answer (pid {worker['pid']}); end it with: yester worker stop"
+    return "not running"
+
+
 def describe_status(memory: Memory) -> dict[str, Any]:
     from msgspec.structs import asdict
 
@@ -80,7 +87,7 @@ def status_lines(memory: Memory, status: dict[str, Any]) -> Iterator[str]:
                        and f"${paid['today']:.4f} of ${paid['limit']:.2f} (yester stats)",
         "vectors": memory.config["embedder"] != "none" and status["vectors"]["waiting"]
                    and _describe_backlog(**status["vectors"]),
-        "worker": f"running, pid {worker['pid']}" if worker["running"] else "not running",
+        "worker": f"running, pid {worker['pid']}" if worker["running"] else explain_silence(worker),
         "left out": ", ".join(f"{number:,} {reason}" for reason, number in most),
     }.items())  # fmt: skip
     if not any(items.values()):

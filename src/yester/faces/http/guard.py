@@ -24,6 +24,7 @@ from yester.faces.http.request import Refusal, make_problem_response
 
 Failed = Callable[[str, BaseException], None]
 LARGEST_BODY = 256 * 1024
+LARGEST_HEAD = 16 * 1024
 _BODY_SECONDS = 10.0
 _MOST_OPEN = 200  # requests that are being answered; streams are counted apart
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
@@ -125,6 +126,8 @@ class Guard:
 
     async def _check_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
+        if sum(len(name) + len(value) for name, value in headers.raw) > LARGEST_HEAD:
+            raise Refusal(431, "the headers are larger than 16 KB", fix="send fewer")
         self._check_host(headers.getlist("host"))
         self._check_origin(scope, headers)
         if self._open > _MOST_OPEN:

@@ -33,6 +33,7 @@ _HEAD_SECONDS = 10.0  # from the first byte of a request to the last of its head
 _STALLED_SECONDS = 30.0  # an answer that nobody takes
 _KEEP_ALIVE = 30
 _MOST_CONNECTIONS = 1_000
+_MOST_UNKNOWN = 200  # connections without a token; the oldest is dropped for a new one
 _CHECKED = 30  # seconds between looks at whether anybody is there
 
 
@@ -66,7 +67,16 @@ class Protocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._made = self.loop.time()
+        unknown = [one for one in self.connections if isinstance(one, Protocol) and one.is_unknown]
+        if len(unknown) > _MOST_UNKNOWN:
+            min(unknown, key=lambda one: one._made).transport.abort()
         self._head = self.loop.call_later(_HEAD_SECONDS, transport.abort)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Nothing that it asked for came with a token."""
+        return "yester.origin" not in (self.scope or ())
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_is_there()

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from errno import EACCES, EPERM, EROFS
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
@@ -67,22 +68,28 @@ class Connection:
         steps: Sequence[migrate.Migration] | None = None,
         before_migration: BeforeMigration | None = None,
     ) -> Self:
-        """Open or create `folder/yester.db`, bringing its schema up to date.
+        """Open or create `folder/yester.db`, bringing its schema up to date. One that nobody may
+        write can be read.
 
         `before_migration(store)` is called once when an existing database is about to be changed.
         """
         path = sqlite_file(folder)
         known = migrate.load_migrations("sqlite") if steps is None else steps
         with explain_errors(path):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            (folder / "run").mkdir(mode=0o700, exist_ok=True)
-            # Made by us first: SQLite would use the umask, and -wal and -shm take this mode over.
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            db = apsw.Connection(str(path))
+            try:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                (folder / "run").mkdir(mode=0o700, exist_ok=True)
+                # Made by us first: SQLite would use the umask, and -wal and -shm take this over.
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+                db = apsw.Connection(str(path))
+            except OSError as error:
+                if error.errno not in (EROFS, EACCES, EPERM) or not path.exists():
+                    raise
+                db = maintenance.connect_reader(path)
             try:
                 db.set_busy_timeout(int(patience * 1000))
                 lock = maintenance.lock_file(folder)
-                if db.pragma("journal_mode") != "wal":
+                if db.pragma("journal_mode") != "wal" and not db.readonly("main"):
                     # Several openings of a new file at once: the switch does not wait by itself.
                     with write_lock(lock, max(patience, PATIENCE)):
                         db.execute("PRAGMA journal_mode = WAL")

@@ -87,18 +87,24 @@ def _is_database(path: Path) -> bool:
 
 
 def open_reader(path: Path) -> closing[apsw.Connection]:
-    """The database with what its log holds. One without a log may lie where nothing can be
-    written, and SQLite would want to. A compressed one is unpacked beside it meanwhile."""
+    """The database with what its log holds; a compressed one is unpacked beside it meanwhile."""
     with open_unpacked(path) as plain:
         if isinstance(plain, BufferedReader):
-            return _connect_reader(path)
+            return closing(connect_reader(path))
         with NamedTemporaryFile(suffix=".part", dir=path.parent) as file:
             try:
                 shutil.copyfileobj(plain, file, _CHUNK)
             except (EOFError, zlib.error) as error:
                 raise apsw.CorruptError(str(error)) from error
             file.flush()
-            return _connect_reader(Path(file.name))
+            return closing(connect_reader(Path(file.name)))
+
+
+def connect_reader(path: Path) -> apsw.Connection:
+    """One without a log may lie where nothing can be written, and SQLite would want to."""
+    logged = any(Path(f"{path}{end}").exists() for end in ("-wal", "-journal"))
+    name = f"{path.absolute().as_uri()}?mode={'rw' if logged else 'ro&immutable=1'}"
+    return apsw.Connection(name, flags=apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_READWRITE)
 
 
 def open_copy(path: Path, folder: Path) -> closing[apsw.Connection]:
@@ -107,13 +113,6 @@ def open_copy(path: Path, folder: Path) -> closing[apsw.Connection]:
         if Path(f"{path}{end}").exists():
             shutil.copyfile(f"{path}{end}", folder / f"damaged.db{end}")
     return closing(apsw.Connection(str(folder / "damaged.db")))
-
-
-def _connect_reader(path: Path) -> closing[apsw.Connection]:
-    logged = any(Path(f"{path}{end}").exists() for end in ("-wal", "-journal"))
-    name = f"{path.absolute().as_uri()}?mode={'rw' if logged else 'ro&immutable=1'}"
-    flags = apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_READWRITE
-    return closing(apsw.Connection(name, flags=flags))
 
 
 def _overwrite_content(path: Path, source: Path) -> None:
@@ -219,6 +218,8 @@ def explain_error(error: apsw.Error | OSError, path: Path) -> YesterError:
             f"{path}: the search index is damaged; run `yester reindex`, no item is affected; "
             "where that does not help: `yester doctor --fix`"
         )
+    if isinstance(error, apsw.IOError) and shutil.disk_usage(path.parent).free < _CHUNK:
+        error = apsw.FullError()  # SQLite says so of the database alone, not of what it has beside
     for kinds, raised, text in _SENTENCES:
         if isinstance(error, kinds):
             return raised(text.format(path=path, error=error))

@@ -35,10 +35,14 @@ function filled(node, name, props, children) {
 export function add(node, children) {
   for (const child of [children].flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
-    node.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    node.append(child instanceof Node ? child : document.createTextNode(shown(String(child))));
   }
   return node;
 }
+
+/** Characters that turn text round or hide in it, as marks. Joiners make words and emoji: they stay. */
+const HIDDEN = /[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+const shown = (text) => text.replace(HIDDEN, (one) => `⟨U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 
 export const fill = (node, ...children) => add((node.replaceChildren(), node), children);
 
