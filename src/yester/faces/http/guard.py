@@ -127,7 +127,7 @@ class Guard:
     async def _check_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         if sum(len(name) + len(value) for name, value in headers.raw) > LARGEST_HEAD:
-            raise Refusal(431, "the headers are larger than 16 KB", fix="send fewer")
+            raise Refusal("head")
         self._check_host(headers.getlist("host"))
         self._check_origin(scope, headers)
         if self._open > _MOST_OPEN:
