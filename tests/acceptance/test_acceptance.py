@@ -375,7 +375,10 @@ def test_k_and_the_budget_are_upper_bounds(home, tmp_path):
             assert len(memory.recall("heron feathers", k=k)) <= k
         for budget in (200, 300, 700):
             text = memory.context(
-                "UserPromptSubmit", folder, "the heron feathers module", budget=budget
+                "UserPromptSubmit",
+                folder,
+                "Why does heron module number 7 count feathers?",
+                budget=budget,
             )
             assert 0 < len(text) / 4 <= budget
 
