@@ -18,7 +18,7 @@ cache survives.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -163,18 +163,17 @@ def at_start(
     block.add_lines("Open", "open", _uncommitted_lines(block, cards))
     if of_session and here.session:
         _add_own(block, project, [c for c in cards if c.session == here.session])
-    others = [card for card in cards if card.session != here.session]
-    _add_last(block, project, others, exchange)
-    sessions = {session for session, _ in block.turns if session}
+    _add_last(block, project, [c for c in cards if c.session != here.session], exchange)
+    best = _best_turns(block, [*cards, *_loose(store, project, cards)])
     if not again:
-        _add_before(block, others, sessions)
-        sessions = {session for session, _ in block.turns if session}
+        before = _card_lines(block, filter(_is_finished, best), _DETAILS // 4, dated=True)
+        heading = "Before that" if block.turns else "Earlier sessions"
+        block.add_lines(heading, "before", before, _BEFORE)
     block.add_lines("Decided", "decided", _decided_lines(block, project), _DECIDED)
     failing = _failing_lines(store, project)
     block.add_lines("Does not work here", "fails here", failing, _FAILING)
     _add_at_hand(block)
-    loose = _loose(store, project, cards)
-    _add_earlier(block, sorted((*cards, *loose), key=lambda one: -one.epoch), sessions)
+    _add_titles(block, best)
     return join_contexts(rules, page.finish_page())
 
 
@@ -308,7 +307,7 @@ def _add_cards(block: _Block, heading: str, reason: str, cards: Sequence[Item]) 
 
 
 def _card_lines(
-    block: _Block, cards: Sequence[Item], room: int, dated: bool = False
+    block: _Block, cards: Iterable[Item], room: int, dated: bool = False
 ) -> Iterator[_Line]:
     """Turns with what is known of them in detail."""
     room = min(room, _LONGEST)
@@ -317,18 +316,6 @@ def _card_lines(
         why = add_details(card, facts, room)
         line = card_line(card, block.here.calendar, why, dated=dated, most=_LONGEST)
         yield _Line(line, card.id, card)
-
-
-def _add_before(block: _Block, cards: Sequence[Item], told: Collection[str]) -> None:
-    """Of the sessions before the last one the turn that says most of each."""
-    best: dict[str, Item] = {}
-    for card in cards:
-        if card.session not in told and not block.is_told(card) and _is_finished(card):
-            former = best.get(card.session, card)
-            best[card.session] = max((former, card), key=lambda one: _weight(one, frozenset()))
-    lines = _card_lines(block, list(best.values()), _DETAILS // 4, dated=True)
-    heading = "Before that" if told else "Earlier sessions"
-    block.add_lines(heading, "before", lines, _BEFORE)
 
 
 def _add_words(block: _Block, session: Session, heading: str) -> None:
@@ -467,28 +454,30 @@ def _join_files(files: Collection[str], most: int, ahead: str = " and ") -> str:
     return ", ".join(names) + more
 
 
-def _add_earlier(block: _Block, cards: Sequence[Item], told: Container[str]) -> None:
-    """Titles of other sessions than those that are `told`, one each, on one line: what was about
-    the files that are changed, then the newest."""
+def _best_turns(block: _Block, cards: Iterable[Item]) -> list[Item]:
+    """Of each session of which nothing is told yet the turn that says most of it: those about the
+    files that are changed, then the newest."""
     signals = block.here.signals
     files = frozenset(signals.changed if signals is not None else ())
+    told = {session for session, _ in block.turns if session}
     by_session: dict[str, list[Item]] = {}
-    for card in cards:
+    for card in sorted(cards, key=lambda one: -one.epoch):
         worth_telling = card.kind != "summary" or not card.subtitle or _is_finished(card)
         if worth_telling and not (card.session in told or block.is_told(card)):
             by_session.setdefault(card.session or f"item {card.id}", []).append(card)
     best = [max(own, key=lambda card: _weight(card, files)) for own in by_session.values()]
-    best.sort(key=lambda card: files.isdisjoint(card.files_modified))
-    parts = [
-        (card, f"{card.id} {quote_text(one_line(card.title or card.body, TITLE))}")
-        for card in best[:_EARLIER]
-    ]
-    while parts:
-        line = "Earlier: " + " · ".join(text for _, text in parts)
-        if block.page.add_line(line, parts[0][0].id, "earlier"):
-            block.page.shown += [Shown(card.id, 0.0, 0, "earlier") for card, _ in parts[1:]]
+    return sorted(best, key=lambda card: files.isdisjoint(card.files_modified))
+
+
+def _add_titles(block: _Block, cards: Iterable[Item]) -> None:
+    """On one line, as many as there is room for."""
+    new = [card for card in cards if not block.is_told(card)][:_EARLIER]
+    while new:
+        titles = (f"{one.id} {quote_text(one_line(one.title or one.body, TITLE))}" for one in new)
+        if block.page.add_line("Earlier: " + " · ".join(titles), new[0].id, "earlier"):
+            block.page.shown += [Shown(card.id, 0.0, 0, "earlier") for card in new[1:]]
             return
-        parts.pop()
+        new.pop()
 
 
 def _is_finished(card: Item) -> bool:
