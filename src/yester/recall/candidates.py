@@ -229,9 +229,9 @@ class Search:
 
     def _likeliest_turns(self) -> list[TurnKey]:
         most = max(_TURNS, self._asked.offset + self._asked.k)
-        by_likelihood = sorted(self._candidates, key=lambda one: self._likelihood_of(one.id))
-        turns = dict.fromkeys(one.turn for one in by_likelihood)
-        return [turn for turn in turns if turn is not None][:most]
+        turns = [(self._likelihood_of(one.id), one.turn) for one in self._candidates if one.turn]
+        turns.sort(key=lambda pair: pair[0])
+        return list(dict.fromkeys(turn for _, turn in turns))[:most]
 
     def _likelihood_of(self, id_: int) -> float:
         """The smaller, the likelier."""
@@ -257,7 +257,14 @@ class Search:
     def _score_candidates(self) -> list[Ranked]:
         asked, weights, result, near = self._asked, self._weights, self.result, self.near
         keyword = self._lift_by_neighbours()
-        files = {id_: rank.matched_share(n, len(asked.files)) for id_, n in result.touching.items()}
+        files, named, concepts = (
+            {id_: rank.matched_share(number, of) for id_, number in counts.items()}
+            for counts, of in (
+                (result.touching, len(asked.files)),
+                (result.named, len(self._probe.paths)),
+                (self._having, result.concepts),
+            )
+        )
         if weights.relative:
             best = max(keyword.values(), default=0.0) or 1.0
             keyword = {id_: value / best for id_, value in keyword.items()}
@@ -290,10 +297,10 @@ class Search:
                 keyword[one.id] * (weights.printed if one.role == "tool" else 1.0),
                 close,
                 files.get(one.id, 0.0),
-                rank.matched_share(result.named.get(one.id, 0), len(self._probe.paths)),
+                named.get(one.id, 0.0),
                 rank.recency_factor(asked.now - one.epoch, half_life, weights.spread),
                 importance,
-                rank.matched_share(self._having.get(one.id, 0), result.concepts),
+                concepts.get(one.id, 0.0),
                 1.0 if result.project and one.project == result.project else 0.0,
             )
             facts = {"matched": matched.matched}
@@ -306,35 +313,36 @@ class Search:
         """The answers: of each turn the best item, raised by what was said in the turn as a whole
         and by the files of the session that it has edited."""
         weights, files = self._weights, len(self._asked.worked)
-        folded: dict[TurnKey | int, list[Ranked]] = {}
+        answers, folded = [], dict[TurnKey, list[Ranked]]()
         for one in found:
-            folded.setdefault(one.candidate.turn or one.candidate.id, []).append(one)
-        by_id = {one.id: one for one in self._candidates}
+            if one.candidate.turn is None:
+                answers.append(one)
+            else:
+                folded.setdefault(one.candidate.turn, []).append(one)
+        by_id = {one.id: one for one in self._candidates} if self.result.edited else {}
         for place, (_, item) in self.result.edited.items():
             if weights.worked and item in by_id:
                 folded.setdefault(place, [Ranked(by_id[item], weights.worked_alone, {})])
-        answers = []
-        for best, *others in folded.values():
-            turn = best.candidate.turn
-            if turn is not None:
-                edited, _ = self.result.edited.get(turn, (0, 0))
-                more = {
-                    "said": weights.said * self.said.get(turn, 0.0),
-                    "worked": weights.worked * rank.matched_share(edited, files),
-                }
-                # What is known of how well any of it fits is known of the turn.
-                facts = {
-                    name: max(one.factors.get(name, 0.0) for one in (best, *others))
-                    for name in rank.TOLD
-                    if self._asked.explain and name in best.factors
-                }
-                more = {name: value for name, value in more.items() if value}
-                best = best._replace(
+        for turn, (best, *others) in folded.items():
+            edited, _ = self.result.edited.get(turn, (0, 0))
+            more = {
+                "said": weights.said * self.said.get(turn, 0.0),
+                "worked": weights.worked * rank.matched_share(edited, files),
+            }
+            # What is known of how well any of it fits is known of the turn.
+            facts = {
+                name: max(one.factors.get(name, 0.0) for one in (best, *others))
+                for name in rank.TOLD
+                if self._asked.explain and name in best.factors
+            }
+            more = {name: value for name, value in more.items() if value}
+            answers.append(
+                best._replace(
                     score=best.score + sum(more.values()),
                     factors=best.factors | facts | more,
                     parts=tuple(one.id for one in others),
                 )
-            answers.append(best)
+            )
         return sort_ranked(answers)
 
     # --- what its text says ------------------------------------------------------------------

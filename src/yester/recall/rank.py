@@ -245,7 +245,7 @@ class Question:
         grouped = (term for _, group, _ in self._groups for term in group)
         self._wanted = [(term, hash_bytes(term)) for term in {*self._shares, *grouped}]
         rarest = sorted(self._telling, reverse=True)
-        self._whole = sum(rarest) * (weights.k1 + 1)
+        self._whole, self._all_fair = sum(rarest) * (weights.k1 + 1), sum(self._fair)
         self._full = sum(rarest[: weights.telling_terms or None]) * (weights.k1 + 1)
         self._most_telling = sum(rarest[:8]) * (weights.k1 + 1)
         self._scales: dict[tuple[str, int], tuple[float, float, float]] = {}
@@ -270,14 +270,14 @@ class Question:
                         frequencies[number] = frequencies.get(number, 0.0) + more
         if not frequencies:
             return NO_WORDS
-        k1, total = self._weights.k1, 0.0
+        k1, total, matched = self._weights.k1, 0.0, 0.0
         for number, frequency in frequencies.items():
             total += self._telling[number] * (k1 + 1) * frequency / (k1 + frequency)
-        matched = sum(self._fair[number] for number in frequencies) / sum(self._fair)
+            matched += self._fair[number]
         keyword = min(1.0, total / self._full)
         if candidate.role == "thinking":
             keyword *= self._weights.thinking
-        return Words(keyword, matched, total / self._whole)
+        return Words(keyword, matched / self._all_fair, total / self._whole)
 
     def match_said(self, vectors: Iterable[bytes]) -> float:
         """BM25 over its possible maximum of what was said in a turn, as one text."""

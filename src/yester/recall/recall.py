@@ -302,11 +302,11 @@ def terms_of(candidate: Candidate) -> set[int]:
 
 
 def same_words(one: set[int], other: set[int]) -> bool:
-    smaller, larger = sorted((len(one), len(other)))
-    if smaller < _SHORT or smaller < _SAME * larger:
+    sizes = len(one), len(other)
+    if min(sizes) < max(_SHORT, _SAME * max(sizes)):
         return False
     common = len(one & other)
-    return common >= _SAME * (len(one) + len(other) - common)
+    return common >= _SAME * (sum(sizes) - common)
 
 
 def make_hit(item: Item, names: Mapping[str, str], score: float = 0.0, raw: bool = False) -> Hit:

@@ -101,10 +101,11 @@ def find_matches(
     found: list[tuple[int, int, list[tuple[int, int]]]] = []
     if _MANY * len(wanted) > len(vector):
         asked = {term for term, _ in wanted}
-        for one in read_fields(vector):
-            if both := asked.intersection(one.hashes):
-                at, counts = one.hashes.index, one.counts
-                found.append((one.field, one.length, [(term, counts[at(term)]) for term in both]))
+        for number, length, begin, end, _ in _walk_fields(vector):
+            hashes = array("I", vector[begin:end])
+            if both := asked.intersection(hashes):
+                at = hashes.index
+                found.append((number, length, [(term, vector[end + at(term)]) for term in both]))
         return found
     there = [one for one in wanted if one[1] in vector]
     find = vector.find
