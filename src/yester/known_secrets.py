@@ -106,15 +106,15 @@ class KnownSecrets:
 
     def _find_bytes(self, raw: bytes) -> Iterator[tuple[int, int]]:
         key = bytes.fromhex(self._file.key)
-        for length in sorted({one.length for one in self._file.named}, reverse=True):
-            if length > len(raw):
+        gates: dict[int, np.ndarray[Any, Any]] = {}  # by length
+        for one in self._file.named:
+            if one.length > len(raw):
                 continue
-            named = {one.gate: one.digest for one in self._file.named if one.length == length}
-            gates = _roll_gates(raw, length)
-            for gate, digest in named.items():
-                for at in (gates == gate).nonzero()[0].tolist():
-                    if _digest(key, raw[at : at + length]) == digest:
-                        yield at, at + length
+            if one.length not in gates:
+                gates[one.length] = _roll_gates(raw, one.length)
+            for at in (gates[one.length] == one.gate).nonzero()[0].tolist():
+                if _digest(key, raw[at : at + one.length]) == one.digest:
+                    yield at, at + one.length
 
 
 def _make_named(key: bytes, raw: bytes) -> _Named:
@@ -126,10 +126,11 @@ def _digest(key: bytes, raw: bytes) -> str:
 
 
 def _roll_gates(raw: bytes, length: int) -> np.ndarray[Any, Any]:
-    """16 bits for each place at which so many bytes begin, made of the first of them; the same for
-    the same bytes."""
+    """16 bits for each place at which so many bytes begin, made of the first and the last of them;
+    the same for the same bytes."""
     import numpy as np
 
     powers = np.array([pow(_BASE, at, _WRAP) for at in range(min(length, _LOOKED_AT))])
-    places = np.frombuffer(raw[: len(raw) - length + len(powers)], np.uint8).astype(np.int64)
-    return np.convolve(places, powers, "valid") >> 24 & 0xFFFF
+    sums = np.convolve(np.frombuffer(raw, np.uint8).astype(np.int64), powers, "valid")
+    both = sums[: len(raw) - length + 1] * 3 + sums[length - len(powers) :]
+    return both >> 24 & 0xFFFF

@@ -357,6 +357,18 @@ def test_a_named_secret_goes_everywhere_and_never_comes_back(home, run, tmp_path
 
 
 @pytest.mark.requirement("OPS-07")
+def test_secrets_that_begin_and_end_alike_are_both_known(tmp_path):
+    keys = [
+        f"-----BEGIN RSA PRIVATE KEY-----\n{word * 40}\n-----END PRIVATE KEY-----" for word in "ab"
+    ]
+    for key in keys:
+        KnownSecrets(tmp_path).add(key)
+    text = f"one {keys[0]} two {keys[1]}x"
+    found = KnownSecrets(tmp_path).find(text)
+    assert [text[start:end] for start, end, _ in found] == keys
+
+
+@pytest.mark.requirement("OPS-07")
 def test_a_named_secret_goes_from_what_a_memory_is_called(memory, run, tmp_path):
     id_ = memory.remember("The gate opens with Sesame7Open", type="note", project="shop")
     memory.memories.edit(id_, {"title": "The gate", "content": {"text": "Ask the porter"}})
