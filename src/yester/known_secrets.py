@@ -74,8 +74,8 @@ class KnownSecrets:
     def __len__(self) -> int:
         return len(self._file.named)
 
-    def add(self, value: str) -> bool:
-        """Know it from now on; False where it was known. On the disk when this returns."""
+    def add(self, value: str) -> None:
+        """Know it from now on. On the disk when this returns."""
         if len(value) < SHORTEST:
             raise UsageError(
                 f"a secret of {len(value)} characters stands in too many words; it needs {SHORTEST}"
@@ -85,10 +85,8 @@ class KnownSecrets:
         forms |= {quote(value, safe=""), quote(value)}
         new = [_make_named(bytes.fromhex(key), form.encode()) for form in sorted(forms)]
         known = [one for one in self._file.named if one not in new]
-        fresh = len(known) + len(new) > len(self._file.named)
         self._file = _File(key, [*known, *new])
         replace_file(self._path, codec.encode(self._file), sync=True)
-        return fresh
 
     def find(self, text: str) -> list[tuple[int, int, str]]:
         """Where they stand in a text: (start, end, name), in order, disjoint."""

@@ -180,12 +180,13 @@ def _choose_items(memory: Memory, request: ForgetRequest) -> _Chosen:
             one for one in store.sessions(filters)
             if has_words(one.title, words) or has_words(one.branch, words)
         ]  # fmt: skip
+    quoted = chosen.words and wishes.blank_quotes(store, chosen.words)
     if narrowed == ["session"] and session and not words:
         chosen.sessions = store.sessions(Filters(session=session.key))
     elif narrowed == ["projects"] and not words:
         chosen.sessions = store.sessions(filters)
         chosen.projects = list(filters.projects)
-    elif not (items or chosen.titled or wishes.count_quotes(store, chosen.words)):
+    elif not (items or chosen.titled or quoted):
         memory.check_names(filters)
         raise NotFound("nothing of the kind is stored; `--verify` looks at every byte")
     return chosen

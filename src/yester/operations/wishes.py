@@ -130,10 +130,12 @@ def _change_store(store: Store, wish: Wish, home: Path) -> None:
     purge_store(store, home)
     if wish.words:
         with store.transaction("items"):
-            _blank_quotes(store, wish.words, apply=True)
+            blank_quotes(store, wish.words, apply=True)
 
 
-def _blank_quotes(store: Store, words: Sequence[str], apply: bool) -> int:
+def blank_quotes(store: Store, words: Sequence[str], apply: bool = False) -> int:
+    """Lines of histories and ledgers in which all these words stand, made empty; how many."""
+
     def blank(text: str) -> str:
         return "(forgotten)" if has_words(text, words) else text
 
@@ -189,11 +191,6 @@ def _clean_spool(memory: Memory, wish: Wish) -> None:
 
 
 # --- what is there -------------------------------------------------------------------------------
-
-
-def count_quotes(store: Store, words: Sequence[str]) -> int:
-    """In how many lines of histories and ledgers all these words stand."""
-    return _blank_quotes(store, words, apply=False) if words else 0
 
 
 def count_secrets(store: Store) -> Counter[str]:
