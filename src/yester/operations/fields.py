@@ -21,6 +21,11 @@ def about(description: str, **limits: Any) -> Meta:
     return Meta(description=description, **limits)
 
 
+def _text_form(name: str, most: int, **limits: Any) -> Meta:
+    """Of a text that has a form of its own."""
+    return Meta(max_length=most, extra_json_schema={"format": f"yester-{name}"}, **limits)
+
+
 Name = Annotated[str, Meta(max_length=400)]
 GivenName = Annotated[str, Meta(min_length=1, max_length=400)]
 # Of a list that is written with commas nobody can tell later where a comma was meant as such: any
@@ -28,17 +33,10 @@ GivenName = Annotated[str, Meta(min_length=1, max_length=400)]
 Names = list[str]
 Text = Annotated[str, Meta(max_length=4_000)]
 GivenText = Annotated[str, Meta(min_length=1, max_length=4_000)]
-Since = Annotated[str, Meta(max_length=40, extra_json_schema={"format": "yester-since"})]
-Until = Annotated[str, Meta(max_length=40, extra_json_schema={"format": "yester-until"})]
-Range = Annotated[str, Meta(max_length=200, extra_json_schema={"format": "yester-range"})]
-Folder = Annotated[
-    str,
-    Meta(
-        max_length=4_000,
-        pattern=r"^(/[^\x00]*)?$",
-        extra_json_schema={"format": "yester-folder"},
-    ),
-]
+Since = Annotated[str, _text_form("since", 40)]
+Until = Annotated[str, _text_form("until", 40)]
+Range = Annotated[str, _text_form("range", 200)]
+Folder = Annotated[str, _text_form("folder", 4_000, pattern=r"^(/[^\x00]*)?$")]
 Id = Annotated[int, Meta(ge=1, le=LARGEST)]
 Number = Annotated[int, Meta(ge=0, le=LARGEST)]
 Count = Annotated[int, about("At most so many.", ge=1, le=100)]

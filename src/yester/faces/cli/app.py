@@ -427,27 +427,26 @@ def _run_to_code() -> int:
     try:
         code = _run()
         sys.stdout.flush()
+        return code
     except click.exceptions.Exit as stop:
-        code = stop.exit_code
+        return stop.exit_code
     except click.ClickException as error:
         error.show()
-        code = error.exit_code
+        return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        print("yester: stopped", file=sys.stderr)  # noqa: T201
-        code = 130
+        code, said = 130, "stopped"
     except YesterError as error:
-        print(f"yester: {error}", file=sys.stderr)  # noqa: T201
-        code = error.exit_code
+        code, said = error.exit_code, str(error)
     except BrokenPipeError:
         # The reader has had enough: no failure, and no complaint when stdout is closed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+        return 0
     except OSError as error:
         if error.filename is None:
             raise
         fix = "make sure that you may read and write it, and that there is room"
-        print(f"yester: {error.filename}: {error.strerror}; {fix}", file=sys.stderr)  # noqa: T201
-        code = 3
+        code, said = 3, f"{error.filename}: {error.strerror}; {fix}"
+    print(f"yester: {said}", file=sys.stderr)  # noqa: T201
     return code
 
 
