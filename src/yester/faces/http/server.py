@@ -62,8 +62,16 @@ class Protocol(H11Protocol):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._head: asyncio.TimerHandle | None = None
-        self._stalled: asyncio.TimerHandle | None = None
+        self._deadlines: dict[str, asyncio.TimerHandle] = {}
+
+    def _set_deadline(self, what: str, seconds: float) -> None:
+        """The connection ends unless it has come by then."""
+        if what not in self._deadlines:
+            self._deadlines[what] = self.loop.call_later(seconds, self.transport.abort)
+
+    def _clear_deadline(self, what: str) -> None:
+        if deadline := self._deadlines.pop(what, None):
+            deadline.cancel()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -71,7 +79,7 @@ class Protocol(H11Protocol):
         unknown = [one for one in self.connections if isinstance(one, Protocol) and one.is_unknown]
         if len(unknown) > _MOST_UNKNOWN:
             min(unknown, key=lambda one: one._made).transport.abort()
-        self._head = self.loop.call_later(_HEAD_SECONDS, transport.abort)
+        self._set_deadline("head", _HEAD_SECONDS)
 
     @property
     def is_unknown(self) -> bool:
@@ -79,35 +87,24 @@ class Protocol(H11Protocol):
         return "yester.origin" not in (self.scope or ())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._head_is_there()
-        self._answer_is_taken()
+        self._clear_deadline("head")
+        self._clear_deadline("reader")
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
-            self._head_is_there()
-        elif self._head is None and not self.transport.is_closing():
-            self._head = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)
+            self._clear_deadline("head")
+        elif not self.transport.is_closing():
+            self._set_deadline("head", _HEAD_SECONDS)
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        if self._stalled is None:
-            self._stalled = self.loop.call_later(_STALLED_SECONDS, self.transport.abort)
+        self._set_deadline("reader", _STALLED_SECONDS)
 
     def resume_writing(self) -> None:
-        self._answer_is_taken()
+        self._clear_deadline("reader")
         super().resume_writing()
-
-    def _head_is_there(self) -> None:
-        if self._head is not None:
-            self._head.cancel()
-            self._head = None
-
-    def _answer_is_taken(self) -> None:
-        if self._stalled is not None:
-            self._stalled.cancel()
-            self._stalled = None
 
     def send_400_response(self, msg: str) -> None:
         problem, _ = make_problem(Refusal("protocol", what=msg))
