@@ -286,6 +286,16 @@ def test_an_export_made_before_brings_nothing_back(run, home, talked, tmp_path, 
         assert {one.session for one in memory.store.entries(Turn)} <= kept
 
 
+def test_an_event_that_waits_goes_however_its_letters_are_written(memory):
+    add(memory, one={"text": "Grüße an den Falken"})
+    for place in ("new", "bad"):
+        event = memory.home / "spool" / place / "1-1"
+        event.parent.mkdir(parents=True, exist_ok=True)
+        event.write_text(json.dumps({"session_id": OTHER, "prompt": "Viele Grüße"}))
+    memory.forget(query="grüße", yes=True)
+    assert verify_absence(memory_of(memory.home), VerifyRequest(strings=["Grüße"])).absent
+
+
 def test_it_is_found_in_every_form_a_file_can_have(memory):
     found = memory.home / "logs" / "other.log"
     found.parent.mkdir(exist_ok=True)

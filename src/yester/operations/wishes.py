@@ -11,6 +11,7 @@ from the first step on; a wish names sessions and words, so it goes with the las
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -43,6 +44,13 @@ _LEFT_BEHIND = (
 )  # fmt: skip
 
 
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")  # as JSON may write a letter
+
+
+def _read_escape(found: re.Match[str]) -> str:
+    return chr(int(found[1], 16))
+
+
 class Wish(Struct):
     """What is to be done, in words of the user's: it is on the disk only until it is done."""
 
@@ -59,7 +67,7 @@ class Wish(Struct):
         return (
             any(key in text for key in self.sessions)
             or any(place in text or f'"{place[:-1]}"' in text for place in places)
-            or bool(self.words and has_words(text, self.words))
+            or bool(self.words and has_words(_ESCAPE.sub(_read_escape, text), self.words))
         )
 
 
