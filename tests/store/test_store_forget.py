@@ -104,3 +104,16 @@ def test_a_project_goes_with_its_name_and_comes_back_with_what_is_new(store, tmp
     assert store.select(Filters()) == []
     put(store, item("new", "Kites", project="name:shop", epoch=101))
     assert refs(store.select(Filters())) == ["new"]
+
+
+def test_what_is_known_of_a_file_of_notes_stays_but_for_those_that_are_forgotten(store, tmp_path):
+    put(store, item("/n#1", "Kites fly", kind="note", project="name:shop"))
+    Tombstones(tmp_path / "store").add({("session", "other"): 100})
+    rows = [
+        Source("/n", "notes", 1, 1, 1, 0, "", {"notes": ["/n#1", "/n#2"], "asked": True}),
+        Source("/m", "notes", 1, 1, 1, 0, "", {"notes": ["/m#1"], "asked": True}),
+    ]
+    with store.transaction("places"):
+        store.append(rows)
+    (kept,) = store.entries(Source, {"agent": "notes"})
+    assert (kept.path, dict(kept.state)) == ("/n", {"notes": ["/n#1"], "asked": True})

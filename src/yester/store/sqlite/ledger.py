@@ -174,7 +174,7 @@ class LedgerRows(Connection):
         state: Any = row.state
         if "notes" in state:  # a ref has words of its note: what is not stored has none
             notes = [ref for ref in state["notes"] if self._first_row(_BY_REF, ref)]
-            return {"notes": notes} if notes or not state["notes"] else None
+            return {**state, "notes": notes} if notes or not state["notes"] else None
         if self._is_forgotten(str(state.get("project"))):
             return None
         labels = {name: str(state[name]) for name in ("title", "branch") if name in state}
