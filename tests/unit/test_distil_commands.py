@@ -98,6 +98,7 @@ def test_what_the_user_refused_has_not_failed():
         ("git commit -m \"$(cat <<'EOF'\nTitle\n\nWhy \"so\".\n\n"
          "Co-Authored-By: Agent <a@b.test>\nEOF\n)\"", [("Title", 'Why "so".')]),
         ("git commit -F - <<'EOF'\nTitle\n\nBody\nEOF", [("Title", "Body")]),
+        ("git commit --no-edit", [("x", "")]),
         ("git commit --amend --no-edit", []),
         ("git commit --dry-run -m x", []),
         ("cd /tmp && git init t && cd t && git commit -m init", []),

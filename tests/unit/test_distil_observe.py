@@ -244,6 +244,16 @@ def test_a_decision_typed_beside_a_request_is_not_what_was_asked_for():
     assert work.subtitle.startswith("Now make the calculator start again")
 
 
+def test_a_merge_is_named_by_what_was_said_of_it_and_not_by_git():
+    story = Story()
+    story.prompt("merge main")
+    story.edits("cart.py")
+    story.ran("git commit --no-edit", "[fix 1a2b3c4] Merge remote-tracking branch 'origin/main'")
+    story.says("Kept both fields of the cart where `main` and this branch had added one each.")
+    (draft,) = story.drafted()
+    assert draft.title.startswith("Kept both fields of the cart")
+
+
 def test_work_that_is_committed_in_a_later_turn_has_one_observation_where_it_was_done():
     story = Story()
     story.prompt("Add a --local option to the enable command of the program")

@@ -31,6 +31,7 @@ from yester.text.statements import (
 WARNING = "warning"
 TAKEN_BACK = ("reverted", "failed")
 MOST_FILES = 20
+_MERGES = ("Merge branch ", "Merge remote-tracking branch ", "Merge pull request ")
 _FACTS, _FACT_CHARS = 9, 1_600
 NEAR = 0.6  # statements and titles that share so many words say the same
 _FINDINGS = frozenset({"cause", "gotcha", "failed"})
@@ -68,6 +69,11 @@ class Looked:
     @cached_property
     def request(self) -> str:
         return find_request(self.turn.prompt)
+
+    @cached_property
+    def named_commits(self) -> list[Committed]:
+        """Without merges: git itself has named these."""
+        return [one for one in self.commits if not one.commit.subject.startswith(_MERGES)]
 
     @property
     def request_title(self) -> str:

@@ -100,7 +100,7 @@ def observe_turn(looked: Looked, gate: Gate) -> list[Draft]:
     drafts = list(_decisions(looked, gate))
     for draft in drafts:
         gate.tell(draft.facts)  # what is said as a decision is not said again as a fact of the work
-    if looked.commits:
+    if looked.named_commits or (looked.commits and not turn.edited):
         drafts += _committed_work(looked, gate)
     elif turn.edited:
         drafts.append(_loose_work(looked, gate))
@@ -206,8 +206,9 @@ def _loose_work(looked: Looked, gate: Gate) -> Draft:
 def _committed_work(looked: Looked, gate: Gate) -> Iterator[Draft]:
     """One observation per commit; what the agent told goes to the one it fits best. The one with
     the most to tell is what the turn is about."""
-    telling = [one for one in looked.commits if not titles.is_housekeeping(one.commit.subject)]
-    telling = telling or list(looked.commits)[-1:]
+    commits = looked.named_commits or looked.commits
+    telling = [one for one in commits if not titles.is_housekeeping(one.commit.subject)]
+    telling = telling or list(commits)[-1:]
     about = [_commit_words(one) for one in telling]
     shares: list[list[Fact]] = [[] for _ in telling]
     for fact in _told_of_work(looked, gate):

@@ -322,7 +322,7 @@ def _read_title(looked: Looked, reader: TitleFinder | None) -> str:
     """What the reader calls a turn. One whose work was committed is named by its commit; one
     without a closing message was broken off."""
     prompt, closing = looked.turn.prompt, looked.turn.closing
-    if reader is None or looked.commits or closing is None:
+    if reader is None or looked.named_commits or closing is None:
         return ""
     request = prompt.body if prompt is not None else ""
     title = reader.find_title(request, closing.body, title_mender(request, closing.body))

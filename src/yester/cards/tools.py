@@ -366,11 +366,14 @@ def find_commits(one: Ran) -> Iterator[Commit]:
             one.command, 0, found.start()
         ):
             continue
-        if message := _commit_message(one.command[found.start("rest") :]):
+        made = [each for each in _pattern("printed commit").finditer(one.output) if each["made"]]
+        message = _commit_message(one.command[found.start("rest") :])
+        if made and "--amend" not in found["rest"]:  # what was merged has its message already
+            message = message or made[-1]["subject"]
+        if message:
             subject, _, body = message.partition("\n")
             subject = subject.removeprefix("fixup! ").removeprefix("squash! ")
-            hashes = [m["hash"] for m in _pattern("commit made").finditer(one.output)]
-            yield Commit(subject.strip(), body.strip(), hashes[-1] if hashes else "")
+            yield Commit(subject.strip(), body.strip(), made[-1]["made"] if made else "")
 
 
 def find_rewrite(one: Ran) -> str:
