@@ -107,6 +107,12 @@ def test_every_endpoint_that_was_promised_is_there():
     assert promised <= {one.path for one in ENDPOINTS}
 
 
+def test_a_number_in_a_body_is_whole_where_it_is_and_never_beyond_all_bounds():
+    assert read_body(BatchRequest, b'{"ids": [12.0]}', {}).ids == [12]
+    with pytest.raises(UsageError, match="the body is not JSON"):
+        read_body(BatchRequest, b'{"ids": [1e400]}', {})
+
+
 def test_every_endpoint_and_parameter_is_explained():
     for one in ENDPOINTS:
         assert one.does.endswith((".", "?"))

@@ -514,34 +514,37 @@ def _change_by_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
     it the text is kept, and the error says where."""
     base, id_ = forms.plain_form(memo), memo.item.id
     before = forms.render_edit_form(base, _FORM.format(id_))
-    text = _read_source(source) if source else _edit_text(before)
-    if not text.strip() or text == before:
-        return memo
+    file = app.home / "run" / f"memory-{id_}-{os.getpid()}.toml"
+    text = _read_source(source) if source else _edit_text(file, before)
     try:
-        values = forms.parse_edit_form(text, source or "the text")
-        if values.get("scope", base["scope"]) != base["scope"]:
-            everywhere = values["scope"] == "global"
-            values["project"] = GLOBAL.key if everywhere else app.find_project(None).key
-        # A field that was taken out of the form is to go.
-        values["content"] = {**dict.fromkeys(base["content"]), **values.get("content", {})}
-        return lifecycle.edit_memory(app.store, id_, values, app.memory.by(why), base=base)
+        if text.strip() and text != before:
+            values = forms.parse_edit_form(text, source or "the text")
+            if values.get("scope", base["scope"]) != base["scope"]:
+                everywhere = values["scope"] == "global"
+                values["project"] = GLOBAL.key if everywhere else app.find_project(None).key
+            # A field that was taken out of the form is to go.
+            values["content"] = {**dict.fromkeys(base["content"]), **values.get("content", {})}
+            memo = lifecycle.edit_memory(app.store, id_, values, app.memory.by(why), base=base)
     except YesterError as error:
         if source:
             raise
-        file = app.home / "run" / f"memory-{id_}.toml"
-        replace_file(file, text)
         again = f"yester memory edit {id_} --from {file}"
         raise type(error)(f"{error}; your text is kept: {again}") from None
+    file.unlink(missing_ok=True)
+    return memo
 
 
-def _edit_text(text: str) -> str:
-    """The text as the user has changed it, in a file that nobody else can read."""
+def _edit_text(file: Path, text: str) -> str:
+    """The text as the user has changed it, in a file of our own that nobody else can read."""
     if not (os.environ.get("VISUAL") or os.environ.get("EDITOR") or sys.stdin.isatty()):
         raise UsageError("there is no editor; set EDITOR, or use the options of this command")
+    replace_file(file, text)
     try:
-        return click.edit(text, extension=".toml", require_save=False) or ""
+        click.edit(filename=str(file))
     except click.ClickException as error:
+        file.unlink()
         raise UsageError(f"{error.message}; nothing was changed") from None
+    return _read_source(str(file))
 
 
 @command("memory supersede")

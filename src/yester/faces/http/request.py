@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from http import HTTPStatus
+from math import isinf
 from typing import TypeVar
 from urllib.parse import parse_qsl
 
@@ -45,6 +46,8 @@ def read_query(kind: type[R], query: bytes, path: Mapping[str, str]) -> R:
 def _read_number(text: str) -> float:
     """To JSON 12.0 is a whole number."""
     number = float(text)
+    if isinf(number):
+        raise ValueError("a number is out of range")
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
