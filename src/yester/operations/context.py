@@ -31,6 +31,7 @@ from yester.recall.beginning import changed_files
 from yester.recall.conversation import read_conversation
 from yester.recall.rank import Weights
 from yester.recall.recall import Cut
+from yester.redact import redact
 from yester.store.contract import Store
 from yester.text.document import estimate_tokens
 
@@ -171,10 +172,13 @@ def preview_text(memory: Memory, request: PreviewRequest) -> str:
 def preview_context(memory: Memory, request: PreviewRequest) -> ContextShown:
     """The same, with the reason of each line."""
     found = _build_preview(memory, request)
+    shown = [
+        replace(one, score=round(one.score, 4), reason=redact(one.reason)) for one in found.shown
+    ]
     return ContextShown(
         text=found.text,
         tokens=estimate_tokens(found.text),
-        shown=[replace(one, score=round(one.score, 4)) for one in found.shown],
+        shown=shown,
         left=describe_omissions(found.left),
         why="" if found.text else _explain_silence(request, found),
     )
