@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.readings import by_identity, loses_nothing_when_stopped, one, reading, resumed
-from yester.agents.base import find_transcripts
+from yester.agents.base import find_transcripts, stamp_transcript
 from yester.agents.cursor import READER
 from yester.agents.descriptors import AGENTS
 from yester.config import Config
@@ -356,9 +356,9 @@ def test_each_is_found_where_cursor_keeps_it_and_only_its_own_accepted(editor, t
 
 def test_the_stamp_changes_with_the_write_ahead_log(editor):
     talk(editor)
-    before = READER.stamp_transcript(editor.path)
+    before = stamp_transcript(editor.path)
     editor.bubble("b9", text="More")
-    assert READER.stamp_transcript(editor.path) != before
+    assert stamp_transcript(editor.path) != before
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-import shutil
 import socket
 import stat
 import subprocess
@@ -126,17 +125,8 @@ def test_files_of_another_user_are_told_with_the_command_that_takes_them_back(ho
     assert "chown" in found.fix
 
 
-def test_folders_that_are_missing_are_made(home):
-    shutil.rmtree(home / "spool" / "new")
-    (home / "logs").rmdir()
-    (found,) = mended(home, checks.look_at_folders)
-    assert found.text == "missing: logs, spool/new"
-    assert stat.S_IMODE((home / "logs").stat().st_mode) == 0o700
-
-
 def test_a_home_that_was_never_used_lacks_nothing(tmp_path):
     (tmp_path / "new").mkdir(mode=0o700)
-    assert examined(tmp_path / "new", checks.look_at_folders) == []
     assert only(examined(tmp_path / "new", checks.look_at_disk)).check == "disk"
     assert only(examined(tmp_path / "new", checks.look_at_modes)).state == "ok"
 

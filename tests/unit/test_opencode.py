@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.readings import by_identity, loses_nothing_when_stopped, one, reading, resumed
-from yester.agents.base import find_transcripts
+from yester.agents.base import find_transcripts, stamp_transcript
 from yester.agents.descriptors import AGENTS
 from yester.agents.opencode import READER
 from yester.config import Config
@@ -321,9 +321,9 @@ def test_a_database_in_use_is_read_and_one_at_rest_is_left_as_it_was(database):
     db = database()
     talk(db)
     assert len(items(db.path)) == 4  # what is only in the write-ahead log is seen
-    before = READER.stamp_transcript(db.path)
+    before = stamp_transcript(db.path)
     db.message("msg_7", "More")
-    assert READER.stamp_transcript(db.path) != before
+    assert stamp_transcript(db.path) != before
     db.db.close()
     alone = {file.name: file.read_bytes() for file in db.path.parent.iterdir()}
     assert set(alone) == {"opencode.db"}

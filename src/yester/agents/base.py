@@ -79,7 +79,7 @@ class Reading(msgspec.Struct):
     @property
     def modified_at(self) -> int:
         """When the transcript was changed last, in milliseconds."""
-        return stamp_files(self.path)[1] // 1_000_000
+        return stamp_transcript(self.path)[1] // 1_000_000
 
     def keeps(self, item: Item) -> bool:
         """Is it to be kept? What is not is counted."""
@@ -115,13 +115,11 @@ class Reading(msgspec.Struct):
         return found
 
 
-def stamp_files(path: Path, *more: Path) -> tuple[int, int]:
-    """(size, mtime in ns) of a file together with those of the others that are there.
-
-    A database's write-ahead log changes before the database.
-    """
+def stamp_transcript(path: Path) -> tuple[int, int]:
+    """(size, mtime in ns) of what changes whenever there is something new to read: a database's
+    write-ahead log changes before the database."""
     log = path.with_name(f"{path.name}-wal")
-    stats = [path.stat(), *(one.stat() for one in (log, *more) if one.exists())]
+    stats = [one.stat() for one in (path, log) if one is path or one.exists()]
     return sum(one.st_size for one in stats), max(one.st_mtime_ns for one in stats)
 
 
@@ -130,10 +128,6 @@ class Reader(NamedTuple):
 
     is_transcript: Callable[[Path], bool]  # is this file one of the agent's?
     parse_items: Callable[[Reading], Iterator[Item]]  # all that it holds
-    # those to be read of what lies in one of the agent's folders
-    select_transcripts: Callable[[list[Path]], Iterable[Path]] = list
-    # (size, mtime in ns) of what changes whenever there is something new to read
-    stamp_transcript: Callable[[Path], tuple[int, int]] = stamp_files
 
     def read_items(self, reading: Reading) -> Iterator[Item]:
         """What of a transcript is to be kept."""
@@ -156,8 +150,8 @@ def list_folders(agent: Agent, config: Config) -> list[Path]:
 def find_transcripts(agent: Agent, config: Config) -> Iterator[Path]:
     """The transcripts where this agent keeps them."""
     for above in list_folders(agent, config):
-        found = [path for pattern in agent.transcripts for path in sorted(above.glob(pattern))]
-        yield from load_reader(agent.name).select_transcripts(found)
+        for pattern in agent.transcripts:
+            yield from sorted(above.glob(pattern))
 
 
 # --- what all clients' tools and texts are known by ----------------------------------------------

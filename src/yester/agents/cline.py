@@ -34,10 +34,6 @@ class Task(Transcript):
         return path.name == "api_conversation_history.json"
 
     @staticmethod
-    def is_own_record(record: dict[str, Any]) -> bool:
-        return "role" in record
-
-    @staticmethod
     def name_session(path: Path) -> str:
         return path.absolute().parent.name
 

@@ -30,14 +30,13 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from yester.agents.base import TODO_TOOLS, Conversation, Reader, Reading, Result, State, find_title
+from yester.agents.base import TODO_TOOLS, Conversation, Reading, Result, State, find_title
 from yester.agents.databases import (
     Database,
     DatabaseProblem,
     Part,
     column_text,
-    has_tables,
-    read_database,
+    make_database_reader,
 )
 from yester.agents.sources import BadLine, Record, Transcript
 from yester.agents.values import (
@@ -56,7 +55,6 @@ from yester.agents.values import (
 )
 from yester.model import Item
 
-STORE = "store.db"
 TABLE = "cursorDiskKV"
 
 _USER = 1
@@ -85,14 +83,6 @@ _TIMESTAMP = re.compile(
 
 _HASH_BYTES = 32
 _MESSAGE, _WORKSPACE = 1, 9  # fields of a root
-
-
-def _is_transcript(path: Path) -> bool:
-    return has_tables(path, (TABLE,), *([("blobs", "meta")] if path.name == STORE else []))
-
-
-def _read_items(reading: Reading) -> Iterator[Item]:
-    return read_database(reading, lambda database: _list_parts(reading, database))
 
 
 def _list_parts(reading: Reading, database: Database) -> Iterator[Part]:
@@ -135,10 +125,6 @@ class Store(Transcript):
             self.place_session(text_at(beside, "cwd") or next(folders, ""))
         began = parse_time(beside.get("createdAtMs")) or parse_time(kept.get("createdAt"))
         self.epoch = began or reading.modified_at
-
-    @staticmethod
-    def is_own_record(record: dict[str, Any]) -> bool:
-        return "role" in record
 
     def _select_blob(self, id_: str) -> bytes:
         asked = "SELECT CAST(data AS BLOB) FROM blobs WHERE id = ?"
@@ -385,4 +371,4 @@ def uri_folder(uri: Any) -> str:
     return unquote(uri.removeprefix("file://"))
 
 
-READER = Reader(_is_transcript, _read_items)
+READER = make_database_reader(_list_parts, (TABLE,), ("blobs", "meta"))

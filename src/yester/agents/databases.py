@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from yester.agents.base import Reading
+from yester.agents.base import Reader, Reading
 from yester.agents.sources import read_head
 from yester.agents.values import LONGEST_LINE
 from yester.model import Item
@@ -138,6 +138,17 @@ def read_database(
                     reading.state = part.state
     except DatabaseProblem as problem:
         reading.report_bad(0, str(problem))
+
+
+def make_database_reader(
+    list_parts: Callable[[Reading, Database], Iterator[Part]], *alternatives: tuple[str, ...]
+) -> Reader:
+    """The reader of an agent that keeps its sessions in databases with one of these groups of
+    tables."""
+    return Reader(
+        lambda path: has_tables(path, *alternatives),
+        lambda reading: read_database(reading, lambda database: list_parts(reading, database)),
+    )
 
 
 def is_database(path: Path) -> bool:

@@ -7,13 +7,12 @@ thinking, a request for a tool, and its response in a message of the user's.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from yester.agents.base import Reader, Reading, Result, State, find_title
-from yester.agents.databases import Database, Part, has_tables, read_database
+from yester.agents.base import Reading, Result, State, find_title
+from yester.agents.databases import Database, Part, make_database_reader
 from yester.agents.sources import Record, Transcript
 from yester.agents.values import decode_json, dict_at, input_fields, parse_time, text_at
 from yester.model import Item
@@ -33,10 +32,6 @@ class Talk(Transcript):
         super().__init__(reading, State(session=text_at(row, "id"), title=title))
         self.database = database
         self.place_session(text_at(row, "working_dir"))
-
-    @staticmethod
-    def is_own_record(record: dict[str, Any]) -> bool:
-        return "content_json" in record
 
     def read_source(self) -> Iterator[Record]:
         columns = ("id", "role", "content_json", "created_timestamp")
@@ -68,10 +63,6 @@ class Talk(Transcript):
             yield from super().read_block(ref, block)
 
 
-def _is_transcript(path: Path) -> bool:
-    return path.name == "sessions.db" and has_tables(path, ("sessions", "messages"))
-
-
 def _list_changed(reading: Reading, database: Database) -> Iterator[Part]:
     before = reading.state = reading.load_state(Progress)
     columns = ("id", "name", "description", "working_dir")
@@ -83,8 +74,4 @@ def _list_changed(reading: Reading, database: Database) -> Iterator[Part]:
             yield Part(f"session {id_}", Progress(last), talk.read_items())
 
 
-def _read_items(reading: Reading) -> Iterator[Item]:
-    return read_database(reading, lambda database: _list_changed(reading, database))
-
-
-READER = Reader(_is_transcript, _read_items)
+READER = make_database_reader(_list_changed, ("sessions", "messages"))

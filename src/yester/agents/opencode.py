@@ -10,13 +10,12 @@ is read while opencode runs and never written.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from yester.agents.base import Conversation, Reader, Reading, Result, State, find_title
-from yester.agents.databases import Database, Part, column_text, has_tables, read_database
+from yester.agents.base import Conversation, Reading, Result, State, find_title
+from yester.agents.databases import Database, Part, column_text, make_database_reader
 from yester.agents.values import dict_at, nested_text, parse_time, text_at
 from yester.model import Item, replace
 
@@ -194,12 +193,4 @@ def _strip_quotes(said: str) -> str:
     return inner.strip() if said == f'"{inner}"' and '"' not in inner else said
 
 
-def _is_transcript(path: Path) -> bool:
-    return has_tables(path, TABLES)
-
-
-def _read_items(reading: Reading) -> Iterator[Item]:
-    return read_database(reading, lambda database: Sessions(reading, database).list_changed())
-
-
-READER = Reader(_is_transcript, _read_items)
+READER = make_database_reader(lambda *given: Sessions(*given).list_changed(), TABLES)

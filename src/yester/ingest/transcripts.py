@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from yester.agents.base import Options, Reader, Reading, load_reader
+from yester.agents.base import Options, Reader, Reading, load_reader, stamp_transcript
 from yester.agents.descriptors import Agent
 from yester.capture.rules import Rules
 from yester.errors import YesterError
@@ -169,7 +169,7 @@ class Ingest:
         if not S_ISREG(found.st_mode):
             raise OSError(EINVAL, "not a regular file")
         reader = self.find_reader(agent.name)
-        size, mtime_ns = reader.stamp_transcript(path)
+        size, mtime_ns = stamp_transcript(path)
         known = next(iter(self.store.entries(Source, {"path": str(path)})), None)
         left_out = known.state.get(_EXCLUDED) if known else None
         if left_out is not None and left_out != self.rules.fingerprint():

@@ -18,7 +18,6 @@ _FIRST = (
     Check("versions", checks.look_at_versions),
     Check("home", checks.look_at_disk),
     Check("permissions", checks.look_at_modes),
-    Check("folders", checks.look_at_folders),
 )
 # The way of an agent's event. The hooks of an installed plugin are run, and start the worker as
 # they would for the agent.

@@ -117,19 +117,6 @@ def look_at_modes(case: Examination) -> Iterator[Finding]:
         yield make_finding("permissions.private")
 
 
-def look_at_folders(case: Examination) -> Iterator[Finding]:
-    """Hooks and worker make what is missing, where they can."""
-    used = (case.home / "spool").exists() or (case.home / "logs").exists()
-    missing = [name for name in _FOLDERS if used and not (case.home / name).is_dir()]
-
-    def make_folders() -> None:
-        for name in missing:
-            (case.home / name).mkdir(mode=0o700, parents=True)
-
-    if missing:
-        yield make_finding("folders.missing", make_folders, names=", ".join(missing))
-
-
 def look_at_transcripts(case: Examination) -> Iterator[Finding]:
     for agent in AGENTS.values():
         number = sum(1 for _ in find_transcripts(agent, case.config))
