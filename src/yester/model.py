@@ -359,6 +359,9 @@ class Source(Struct, frozen=True):
     state: Mapping[str, object] = field(default_factory=dict)
 
 
+RUNNING = "?"  # in place of a session: the one that goes on in the project it is asked in
+
+
 class Filters(Struct, frozen=True):
     """What may be found at all. Empty means everything; applied before ranking, never after."""
 
@@ -376,7 +379,7 @@ class Filters(Struct, frozen=True):
     session_id: int = 0  # a session by its number in the store
     source: str = ""  # who delivered it
     supersedes: int = 0  # what takes the place of this item
-    without_session: str = ""  # all but this session, the one that asks
+    without_session: str = ""  # all but this session, the one that asks, or that is RUNNING
     without_projects: tuple[str, ...] = ()  # keys: private ones of which nothing is shown here
 
 

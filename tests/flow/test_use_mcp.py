@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 import apsw
@@ -217,3 +218,19 @@ def test_every_agent_is_known_by_its_variables(one):
         assert detect_session({one.session_variable: "abc"}) == ("abc", one.name)
     assert detect_session({}) == ("", "")
     assert detect_agent({}) == ""
+
+
+@pytest.mark.requirement("DEL-06", "REC-22")
+@pytest.mark.parametrize("named", [True, False])
+def test_a_search_leaves_out_the_session_that_asks(start, transcript, tmp_path, run, named):  # noqa: F811
+    """A client that does not name it is known by what happened in the project just now."""
+    now = int(time.time())
+    for name, at, words in (("earlier", now - 86_400, "The heron sleeps."),
+                            ("running", now - 5, "Where does the heron sleep?")):  # fmt: skip
+        told = transcript(name, cwd=str(tmp_path), clock=at)
+        told.user(words)
+    assert run("index", "--no-vectors").code == 0
+    peer = start(**({"CLAUDE_CODE_SESSION_ID": "running"} if named else {}))
+    found = peer.call("search", query="heron")
+    assert "The heron sleeps." in found
+    assert "Where does the heron sleep?" not in found

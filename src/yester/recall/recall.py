@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from yester.clock import parse_bound
 from yester.errors import UsageError
-from yester.model import ANYTHING, Candidate, Filters, Hit, Item, Paging, replace
+from yester.model import ANYTHING, RUNNING, Candidate, Filters, Hit, Item, Paging, replace
 from yester.recall.candidates import JUDGED, QueryEmbedder, Search
 from yester.recall.feedback import usefulness
 from yester.recall.rank import Ranked, Weights, adjust_scores
@@ -34,6 +34,8 @@ Fates = Callable[[Sequence[Work]], Mapping[int, Staleness]]
 _SAME, _SHORT = 0.9, 8
 _RELEVANT = 0.5  # of the best one's score, in an order by time
 R = TypeVar("R", Ranked, Hit)
+_JUST_NOW = 10 * 60_000  # milliseconds since something happened in a session that goes on
+_LATELY = 5  # sessions of a project that may go on
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,13 @@ def recall_hits(
     return answer_question(store, asked, weights, embedder, fates).hits
 
 
+def _find_running(store: Store, asked: Asked) -> str:
+    """The session of the project it is asked in where something happened last, if just now."""
+    latest = store.sessions(Filters(projects=(asked.project,)), Paging(_LATELY))
+    found = [one for one in latest if asked.project and one.ended > asked.now - _JUST_NOW]
+    return max(found, key=lambda one: one.ended).key if found else ""
+
+
 def answer_question(
     store: Store,
     asked: Asked,
@@ -124,6 +133,8 @@ def answer_question(
         raise UsageError(f"k and offset must not be negative (k={asked.k}, offset={asked.offset})")
     query = parse_query(asked.query)
     filters = narrow_filters(asked.filters, query, asked.now)
+    if filters.without_session == RUNNING:
+        filters = replace(filters, without_session=_find_running(store, asked))
     if not query.named and query.must is None:
         if asked.query.strip() and not (query.terms or query.filters):
             return Answer([])  # signs and brackets: nothing in it that could be looked for

@@ -26,7 +26,7 @@ from yester.context.lines import one_line, quote_lines, replace_quotes
 from yester.errors import NotFound, UsageError, YesterError
 from yester.faces.mcp.text import MARK, Page, hit_row, item_heading, session_row, whole_item
 from yester.memory import Memory, ask_recall
-from yester.model import ON_REQUEST, WHOLE, Filters, Hit, Injection, Item, replace
+from yester.model import ON_REQUEST, RUNNING, WHOLE, Filters, Hit, Injection, Item, replace
 from yester.operations import fields, search
 from yester.operations.authorship import LinesRequest, explain_lines, history_lines, names_file
 from yester.operations.items import find_summary, record_fetched
@@ -336,6 +336,13 @@ class ToolMemory(Memory):
     def close(self) -> None:
         self.write_notes()
         super().close()
+
+    def narrow_filters(self, filters: Filters, query: str) -> Filters:
+        """Without the session that asks, which knows what was said in it: the one its client names,
+        else the one that goes on in this project."""
+        narrowed = super().narrow_filters(filters, query)
+        asking = detect_session(self.environ)[0] or RUNNING
+        return replace(narrowed, without_session="" if filters.session else asking)
 
     def check_allowed(self) -> None:
         """Raises where the user has switched yester off for this place or session."""
