@@ -65,24 +65,16 @@ def read_insight(store: Store, item: Item) -> Distilled:
 
 
 def fold_insight(earlier: Distilled, later: Distilled) -> Distilled:
-    """The earlier one with what the later one was made of. Folding twice changes nothing."""
-    places = {same_form(fact): number for number, fact in enumerate(earlier.item.facts)}
-    numbers = {number: places.get(same_form(fact)) for number, fact in enumerate(later.item.facts)}
-    numbers[-1] = -1
-    more = ((at, source) for number, source in later.sources if (at := numbers[number]) is not None)
-    return replace(earlier, sources=tuple(dict.fromkeys((*earlier.sources, *more))))
+    """The earlier one with the turn that the later one was made of. Folding twice changes nothing.
+    Its facts are the earlier one's: those have their own evidence."""
+    turn = (one for one in later.sources if one[0] == -1)
+    return replace(earlier, sources=tuple(dict.fromkeys((*earlier.sources, *turn))))
 
 
 def unfold_insight(made: Distilled, turns: Iterable[View]) -> Distilled:
-    """Without what these turns, which are looked at again, have brought into it."""
-    behind = {source for number, source in made.sources if number == -1}
-    folded = frozenset(
-        id_
-        for turn in turns
-        if behind & {source for _, source in turn_sources(turn)}
-        for id_ in turn.ids
-    )
-    return replace(made, sources=tuple(one for one in made.sources if one[1] not in folded))
+    """Without these turns, which are looked at again."""
+    again = {source for turn in turns for source in turn_sources(turn)}
+    return replace(made, sources=tuple(one for one in made.sources if one not in again))
 
 
 def keep_foreign(store: Store, made: Distilled, had: Item, own: frozenset[int]) -> Distilled:
