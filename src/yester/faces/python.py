@@ -16,6 +16,7 @@ import msgspec
 from msgspec import field
 from msgspec.structs import asdict
 
+from yester import model
 from yester.errors import StoreError, UsageError
 from yester.ingest.transcripts import add_items
 from yester.memories import lifecycle
@@ -23,19 +24,6 @@ from yester.memories.categories import clean_text, drop_surrogates, get_category
 from yester.memories.memory import GLOBAL, Author, read_history
 from yester.memories.remember import Choice, Draft, Kept, find_candidate, remember
 from yester.memory import Memory
-from yester.model import (
-    KINDS,
-    STATUSES,
-    Change,
-    Filters,
-    Hit,
-    Item,
-    Memo,
-    Paging,
-    Project,
-    Session,
-    replace,
-)
 from yester.operations import fields
 from yester.operations.actions import Fix, FixRequest, find_fixes
 from yester.operations.authorship import LineHistory, LinesRequest, explain_lines
@@ -65,7 +53,7 @@ class Narrowing(TypedDict, total=False):
     until: Time
 
 
-class Explained(list[Hit]):
+class Explained(list[model.Hit]):
     """Hits, and how they came about: `arms` (how many candidates each search found), `weights` (the
     most each factor can add), `cut` (the best of what was left out, and why), `more` (left out
     besides)."""
@@ -128,7 +116,7 @@ class OpenMemory(Memory):
         before: str | None = None,
         near: bool = False,
         **narrowing: Unpack[Narrowing],
-    ) -> list[Hit]:
+    ) -> list[model.Hit]:
         """The best k answers. `scope="project"` looks in `project` alone, "all" everywhere; without
         it the setting `cross_project` decides. `files` are what the caller is touching, not a
         filter; what is one see `Narrowing`. With `explain` every hit has its factors, and the list
@@ -151,16 +139,16 @@ class OpenMemory(Memory):
             files=tuple(files), near=near,
         )  # fmt: skip
         if before is not None:
-            asked = replace(asked, filters=replace(filters, session=""), files=())
+            asked = model.replace(asked, filters=model.replace(filters, session=""), files=())
             asked = asked.in_conversation(before, filters.session, files)
         found = self.answer(asked)
         return Explained(found) if explain else found.hits
 
     def _read_filters(
         self, project: str | None, now: int, narrowing: Narrowing, named: str = ""
-    ) -> Filters:
-        if unknown := set(narrowing.get("kinds", ())) - set(KINDS):
-            known = ", ".join(KINDS)
+    ) -> model.Filters:
+        if unknown := set(narrowing.get("kinds", ())) - set(model.KINDS):
+            known = ", ".join(model.KINDS)
             raise UsageError(f"kind {min(unknown)!r} is not known; the kinds are {known}")
         given = {**narrowing, "projects": (project,) if project else ()}
         return self.hide_private(read_filters(given, now), named)
@@ -206,13 +194,13 @@ class OpenMemory(Memory):
 
     def recent(
         self, limit: int = 3, project: str | None = None, rows: int = 12
-    ) -> list[tuple[Session, list[Hit]]]:
+    ) -> list[tuple[model.Session, list[model.Hit]]]:
         """The last sessions, the newest first, each with what tells its story, the oldest first:
         its summary (without one its prompts and closing message), observations, notes and memories.
 
         A session's times are in milliseconds.
         """
-        filters = self.hide_private(Filters(projects=(project,) if project else ()))
+        filters = self.hide_private(model.Filters(projects=(project,) if project else ()))
         return recent_sessions(self.store, filters, limit, rows)
 
     def remember(
@@ -284,7 +272,7 @@ class OpenMemory(Memory):
         `yes` it only says what would go. There is no undo."""
         return forget_items(self, make_request(ForgetRequest, {}, {**what, "yes": yes}))
 
-    def get(self, ids: Sequence[int]) -> list[Hit]:
+    def get(self, ids: Sequence[int]) -> list[model.Hit]:
         """Items by id, in this order; unknown ids are left out."""
         names = self.project_names()
         return [make_hit(item, names) for item in self.store.get(ids)]
@@ -327,8 +315,8 @@ class NewItem(Request, kw_only=True):
 
 
 def _make_item(
-    given: Mapping[str, Any], projects: dict[str, Project], now: int
-) -> tuple[Item, Project]:
+    given: Mapping[str, Any], projects: dict[str, model.Project], now: int
+) -> tuple[model.Item, model.Project]:
     if not isinstance(given, Mapping):
         raise UsageError(f"an item is {given!r}, but must be a dict")
     meant = {name: value for name, value in given.items() if value not in (None, "")}
@@ -345,8 +333,8 @@ def _make_item(
         "origin": "user" if new.role == "user" else "agent",
     }  # fmt: skip
     del known["files"]
-    item = Item(**known)
-    return item if item.ref else replace(item, ref="sha:" + content_hash(item).hex()), project
+    item = model.Item(**known)
+    return item if item.ref else model.replace(item, ref="sha:" + content_hash(item).hex()), project
 
 
 # --- memories ------------------------------------------------------------------------------------
@@ -367,13 +355,13 @@ class Memories:
         status: str = "active",
         tags: Sequence[str] = (),
         limit: int = -1,
-    ) -> Sequence[Memo]:
+    ) -> Sequence[model.Memo]:
         """Memories, the last changed first; `status` may be "all"."""
-        filters = Filters(projects=(project,) if project else (), types=tuple(types))
-        statuses = STATUSES if status == "all" else (status,)
-        return self._store.memos(filters, Paging(limit, statuses=statuses), tags=tags)
+        filters = model.Filters(projects=(project,) if project else (), types=tuple(types))
+        statuses = model.STATUSES if status == "all" else (status,)
+        return self._store.memos(filters, model.Paging(limit, statuses=statuses), tags=tags)
 
-    def get(self, name: int | str) -> Memo:
+    def get(self, name: int | str) -> model.Memo:
         return lifecycle.find_memory(self._store, str(name))
 
     def keep(
@@ -389,7 +377,7 @@ class Memories:
         everywhere."""
         where = GLOBAL if draft.scope == "global" else self._find_place(project)
         if where is GLOBAL and not (draft.scope or draft.path):
-            draft = replace(draft, scope="global")
+            draft = model.replace(draft, scope="global")
         by = by or self._memory.by()
         return remember(self._store, draft, where, by, update=update, supersedes=supersedes)
 
@@ -404,39 +392,39 @@ class Memories:
         category, where = get_category(type), self._find_place(project)
         return find_candidate(self._store, category, clean_text(text), where.key, tags)
 
-    def edit(self, name: int | str, changes: Mapping[str, Any]) -> Memo:
+    def edit(self, name: int | str, changes: Mapping[str, Any]) -> model.Memo:
         """Change title, tags, files, confidence, scope, path, type or fields of the content."""
         return lifecycle.edit_memory(self._store, self._find_id(name), changes, self._memory.by())
 
-    def retire(self, name: int | str, *, force: bool = False) -> Memo:
+    def retire(self, name: int | str, *, force: bool = False) -> model.Memo:
         return self._change_status(name, "retire", force)
 
-    def archive(self, name: int | str) -> Memo:
+    def archive(self, name: int | str) -> model.Memo:
         return self._change_status(name, "archive")
 
-    def restore(self, name: int | str) -> Memo:
+    def restore(self, name: int | str) -> model.Memo:
         return self._change_status(name, "restore")
 
-    def _change_status(self, name: int | str, step: str, force: bool = False) -> Memo:
+    def _change_status(self, name: int | str, step: str, force: bool = False) -> model.Memo:
         id_, by = self._find_id(name), self._memory.by()
         return lifecycle.change_status(self._store, id_, step, by, force=force)
 
-    def supersede(self, old: int | str, new: int | str) -> Memo:
+    def supersede(self, old: int | str, new: int | str) -> model.Memo:
         """Let `new` stand in the place of `old`; what is new."""
         ids = self._find_id(old), self._find_id(new)
         return lifecycle.supersede_memory(self._store, *ids, self._memory.by())[1]
 
-    def undo(self, name: int | str = 0) -> Sequence[Memo]:
+    def undo(self, name: int | str = 0) -> Sequence[model.Memo]:
         """Take back the last change, of this memory or at all."""
         return lifecycle.undo_change(self._store, self._memory.by(), self._find_id(name))
 
-    def history(self, name: int | str = 0, limit: int = -1) -> Sequence[Change]:
+    def history(self, name: int | str = 0, limit: int = -1) -> Sequence[model.Change]:
         return read_history(self._store, self._find_id(name), limit)
 
     def _find_id(self, name: int | str) -> int:
         return self.get(name).item.id if name else 0
 
-    def _find_place(self, project: str | None) -> Project:
+    def _find_place(self, project: str | None) -> model.Project:
         return find_place(self._memory, project or "")[0]
 
 
@@ -445,8 +433,8 @@ def open_memory(home: Path, environ: Mapping[str, str]) -> OpenMemory:
     memory = OpenMemory(home, environ, ask_worker=None)
     memory.open_store()
     folder = environ.get("YESTER_VECTOR_CACHE")
-    if folder and (model := memory.embedder) is not None:
+    if folder and (embedder := memory.embedder) is not None:
         from yester.text.vector_cache import CachedEmbedder
 
-        memory.embedder = CachedEmbedder(model, Path(folder))
+        memory.embedder = CachedEmbedder(embedder, Path(folder))
     return memory
