@@ -31,7 +31,6 @@ from yester.model import Item
 RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 
 _CWD = re.compile(r"<cwd>(.+?)</cwd>|Current working directory: (.+)")
-_SHELL = re.compile(r"<command>\n?(.*?)\n?</command>.*?<result>\n?(.*?)\n?</result>", re.S)
 _PLAN = re.compile(r"<proposed_plan>\s*(.+?)\s*(?:</proposed_plan>|\Z)", re.S)
 _EXIT = re.compile(r"(?:exited with code|Exit code:) (-?\d{1,10})\b")
 _FAILED = re.compile(
@@ -169,7 +168,7 @@ class Rollout(Transcript):
 
     def _read_shell(self, text: str) -> Iterator[Item]:
         """A command the user ran in the client, with its output."""
-        for command, output in _SHELL.findall(text):
+        for command, output in _read_shell_runs(text):
             item = self.make_call(None, "shell_command", {"command": command}, origin="user")
             yield _read_output(output).complete_call(item)
 
@@ -201,6 +200,21 @@ class Rollout(Transcript):
         if isinstance(chars := given.get("chars"), str):  # keys pressed; Ctrl-C is no text
             given = {**given, "chars": "".join(c for c in chars if c.isprintable() or c == "\n")}
         yield from self.read_call(value_at(payload, "call_id", "id"), tool, given)
+
+
+def _read_shell_runs(text: str) -> Iterator[list[str]]:
+    """Command and result, between their tags; one after the other, so that it takes linear time."""
+    at = 0
+    while True:
+        found = []
+        for name in ("command", "result"):
+            start = text.find(f"<{name}>", at)
+            at = text.find(f"</{name}>", start)
+            if start < 0 or at < 0:
+                return
+            inner = text[start + len(name) + 2 : at]
+            found.append(inner.removeprefix("\n").removesuffix("\n"))
+        yield found
 
 
 def _join_command(words: list[Any]) -> str:

@@ -41,7 +41,8 @@ _HEADER = re.compile(
     rf"(?: \((?P<model>.*?) ?(?P<time>{_TIME})?\))?\*\*_"
 )
 _SESSION = re.compile(
-    rf"<!-- (?P<client>.*?) ?Sessions? (?P<id>[^\s,]+).*?(?P<time>{_TIME})?\)? -->"
+    r"<!-- (?P<client>.{0,60}?) ?Sessions? (?P<id>[^\s,]{1,200}).{0,99}?"
+    rf"(?P<time>{_TIME})?\)? -->"
 )
 _TITLE = re.compile(rf"^# (?P<title>.*?)(?: ?\(?(?P<time>{_TIME})\)?)?$", re.M)
 _MESSAGE_ID = re.compile(r"\A\s*<!-- message-id: (\S+) -->\s*")

@@ -43,7 +43,7 @@ _GOES_ON = re.compile(r"(?:also|still|then|however|and|but)\b", re.I)
 _NEW = 0.4  # share of the words of a fact that its line does not have yet
 _TELLING = 0.4  # what a fact is worth at least
 _OF_WORK = re.compile(r":(?:work|found|commit:\w+)\Z")  # observations that tell what came of a turn
-_NAMES = re.compile(r"[\w./-]*[\w]+(?:[._/-][\w]+)+|\b[a-z]+[A-Z]\w+|`[^`]+`")
+_NAMES = re.compile(r"(?<![\w./-])[\w./-]*\w[._/-]\w+|\b[a-z]+[A-Z]\w+|`[^`]+`")
 
 
 @dataclass(frozen=True, slots=True)
