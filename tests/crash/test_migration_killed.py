@@ -14,6 +14,7 @@ import pytest
 
 import yester
 from tests.crash.killing import Zygote, kills, read_only
+from yester.files import open_unpacked
 from yester.operate.backups import (
     checked_copy,
     list_backups,
@@ -64,6 +65,10 @@ def schema(db: apsw.Connection) -> set[str]:
 
 def told(path: Path) -> tuple[int, str, list[tuple[str, str]], set[str]]:
     """version, health, items and schema of a database"""
+    if path.suffix == ".gz":
+        with open_unpacked(path) as file:
+            path = path.with_name("unpacked")
+            path.write_bytes(file.read())
     db = read_only(path)
     try:
         return (

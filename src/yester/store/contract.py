@@ -303,8 +303,9 @@ class Maintenance(Protocol):
     """Looking after the file of an SQLite store (`yester.store.maintenance_of`); other engines have
     tools of their own."""
 
-    def check(self) -> list[str]:
-        """What is broken, a sentence each; empty when all is well. Reads everything."""
+    def check(self, by_hash: bool = False) -> list[str]:
+        """What is broken, a sentence each; empty when all is well. Reads everything; by hash it is
+        also seen whether each item is what was stored."""
 
     def stale(self) -> str:
         """Why the index no longer fits this yester (another tokenizer …), or ""."""

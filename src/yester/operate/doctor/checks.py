@@ -363,7 +363,7 @@ def _read_store(store: Store, case: Examination) -> Iterator[Finding]:
     if case.thorough:
         with store.transaction("ledger"):
             pass  # whoever may begin one may write
-        problems = care.check()
+        problems = care.check(by_hash=True)
 
     # The index can be built anew out of the items, where those are whole.
     whole = all(text.startswith("index:") for text in problems)
@@ -372,7 +372,7 @@ def _read_store(store: Store, case: Examination) -> Iterator[Finding]:
         if whole:
             with suppress(StoreError), store.transaction("index"):
                 number = care.reindex()
-                if not care.check():
+                if not care.check(by_hash=True):
                     return {"number": number, "missing": ""}
         store.close()
         return _salvage(case)

@@ -55,7 +55,7 @@ class SqliteStore(ForgetRows, JoinRows, SearchRows):
         self.reindex()
         return Counter({table: rows for table, rows in lost.items() if rows})
 
-    def check(self) -> list[str]:
+    def check(self, by_hash: bool = False) -> list[str]:
         """What is broken. Problems of the index begin with "index:", it can be rebuilt."""
         problems = []
         try:
@@ -65,7 +65,7 @@ class SqliteStore(ForgetRows, JoinRows, SearchRows):
         try:
             for table, rowid, parent, _ in self._db.execute("PRAGMA foreign_key_check"):
                 problems.append(f"database: {table} row {rowid} points to a missing {parent}")
-            if changed := [str(id_) for id_, _ in self._changed_items()]:
+            if by_hash and (changed := [str(id_) for id_, _ in self._changed_items()]):
                 ids = ", ".join(changed[:20])
                 problems.append(f"database: {len(changed)} items are not what was stored: {ids}")
         except apsw.Error as error:
