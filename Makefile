@@ -6,10 +6,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo test browser crash lint format docs bench fuzz api e2e clean
+.PHONY: help demo test offline browser crash lint format docs bench fuzz api e2e clean
 help:
 	@echo "make demo    index sample sessions into a store of its own and ask it three questions"
 	@echo "make test    install the development tools and run all tests"
+	@echo "make offline the same tests where there is no network but loopback (Linux)"
 	@echo "make browser the viewer in a real browser (Debian: apt install chromium; or CHROMIUM=path)"
 	@echo "make crash   the same kill -9 tests, many more rounds"
 	@echo "make lint    ruff and mypy"
@@ -42,6 +43,12 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not e2e and not browser and not crash"
 	$(BIN)/python -m pytest -q -n auto -m crash
+
+# In a network namespace of its own: whatever would leave the machine fails.
+TESTS ?= tests
+offline: $(VENV)/installed-dev
+	unshare $$(test "$$(id -u)" = 0 || echo -r) -n sh -c 'ip link set lo up && \
+		exec $(BIN)/python -m pytest -q -n auto --dist worksteal -m "not e2e and not browser and not crash" $(TESTS)'
 
 # Needs a chromium of the system's own; none is ever downloaded. Without one the tests are skipped.
 browser: $(VENV)/installed-dev

@@ -236,3 +236,9 @@ def test_what_may_be_chosen_is_what_there_is():
     assert rows["bench self"]["limit"]["least"] == LEAST_QUESTIONS
     for row in (rows["remember"]["type"], rows["memory candidate"]["type_"]):
         assert ", ".join(CATEGORIES) in row["help"]
+
+
+def test_every_test_that_proves_a_promise_is_there():
+    named = re.findall(r"`(tests/[\w/]+\.py)`", (ROOT / "docs" / "trust.md").read_text("utf-8"))
+    assert len(named) > 15
+    assert [path for path in named if not (ROOT / path).exists()] == []
