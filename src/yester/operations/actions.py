@@ -30,7 +30,6 @@ from yester.redact import redact
 EVENTS: Mapping[str, str] = {
     "PreToolUse": "act", "PostToolUse": "tool", "PostToolUseFailure": "failure",
 }  # fmt: skip
-_LONGEST = 20_000  # characters of an error that is asked about
 
 
 def build_action_context(
@@ -59,7 +58,7 @@ def switched_off(config: Config) -> list[str]:
 
 
 class FixRequest(Request, kw_only=True):
-    text: Annotated[str, about("The error, as it was printed.", min_length=1, max_length=_LONGEST)]
+    text: Annotated[fields.GivenText, about("The error, as it was printed.")]
     project: fields.ProjectName = ""
 
 
