@@ -148,9 +148,10 @@ Standing rules that the user typed in earlier sessions.
 Numbers are ids: `yester show 12`, or get_observations.
 Open
 - ID failed: “{NOTHING}” “test_refund_of_nothing still fails: a refund of nothing is sent to the provider as a payment of 0.” (test_refund.py, `python -m pytest -q test_refund.py` 1 failed, today)
-Last session (today TIME, 3 prompts)
+Last session (today TIME, 3 prompts, branch main)
 - ID done: “Betaal een bedrag terug” (client.py, committed HASH; `python -m pytest -q test_client.py` 2 passed)
-Earlier: ID “Try payment calls three times”
+Before that
+- ID done: “Try payment calls three times” (client.py, committed HASH; `python -m pytest -q test_client.py` 2 passed, today)
 8 turns are recorded. More: `yester recall "words"`.
 </yester-memory>
 <yester-memory about="what fits the prompt">
@@ -159,7 +160,7 @@ Found in earlier sessions for this prompt; one as a whole: yester show ID.
 ID reverted: “{SHARE}” “The tests fail because the provider resets a connection that is used again.” (client.py, `git checkout -- client.py`, today) (client.py changed 2 times since)
 </yester-memory>"""  # noqa: E501
 CHANGING = (
-    (r"(?m)^(-|Earlier:) \d+", r"\1 ID"),
+    (r"(?m)^- \d+", "- ID"),
     (r"(?m)^\d+ (?=reverted)", "ID "),
     (r"\(#\d+", "(#ID"),
     (r"committed [0-9a-f]{7,}", "committed HASH"),
