@@ -88,15 +88,15 @@ def count_redactions(run):
 def test_a_prompt_asks_the_store_at_most_eight_times_and_redacts_what_it_tells(memory, carded):
     for number in range(14):
         story = Story(f"s{number}", SHOP.key, clock=NOW - number * 3_600_000)
-        story.prompt(f"Round the tax in step {number} of billing/tax_rounding.py to whole cents")
-        story.edits("billing/tax_rounding.py")
-        story.says(f"Step {number} of billing/tax_rounding.py rounds the tax half up now.")
+        story.prompt(f"Round the tax in billing/step_{number}.py to whole cents")
+        story.edits(f"billing/step_{number}.py")
+        story.says(f"The step of billing/step_{number}.py rounds the tax half up now.")
         story.commits(f"Round the tax of step {number} half up", hash_=f"abc{number:04}")
         story.store(memory.store)
         if carded:
             distilled(memory.store)
     store = Counting(memory.store)
-    prompt = "why are step 3 and step 7 of billing/tax_rounding.py rounded half up?"
+    prompt = "why do billing/step_3.py and billing/step_7.py round half up?"
 
     def ask():
         said, files = read_conversation(store, "now")

@@ -119,3 +119,12 @@ def test_to_who_asks_for_the_past_nothing_is_too_old():
 )  # fmt: skip
 def test_names_are_identifiers_paths_and_numbers_of_issues(text, names):
     assert list(find_names(text).values()) == names
+
+
+def test_a_name_that_many_have_says_nothing_of_one_of_them():
+    text = "rounds in /home/miller/mill/stone.py"
+    found = [hit(n, 0.7 if n == 1 else 0.5, turn=n, text=text) for n in range(1, 12)]
+    prompt = "the stone in /home/miller/mill/stone.py"
+    assert shown(found, prompt) == set()
+    alone = [found[0], *(replace(one, text="flour") for one in found[1:])]
+    assert shown(alone, prompt) == {1}

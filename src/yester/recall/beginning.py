@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from yester.git import Signals
 from yester.model import Filters, Hit
-from yester.recall.candidates import QueryEmbedder
 from yester.recall.floor import LEAST_CHANCE, judge_hits
 from yester.recall.rank import Weights
 from yester.recall.recall import Asked, Fates, answer_question
 from yester.store.contract import Store
+
+if TYPE_CHECKING:
+    from yester.text.embed import Embedder
 
 MOST_FILES = 20  # of a larger change no single file says what it is about
 _RECENT = 10  # files of the last commits, where nothing is changed
@@ -50,7 +53,7 @@ def relevant_hits(
     now: int,
     k: int,
     weights: Weights | None = None,
-    embedder: QueryEmbedder | None = None,
+    embedder: Embedder | None = None,
     fates: Fates | None = None,
 ) -> list[Hit]:
     """The best k of this project for the work at hand; none where nothing is about it."""

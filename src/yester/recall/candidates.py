@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from math import log
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from yester import model
 from yester.errors import ModelError
@@ -27,6 +27,7 @@ from yester.text.terms import text_terms
 
 if TYPE_CHECKING:
     from yester.recall.recall import Asked
+    from yester.text.embed import Embedder
 
 _TOUCHING = 100
 _LIKELIEST, _TURNS = 40, 24  # candidates whose neighbours are looked at, turns of which all is
@@ -40,16 +41,6 @@ _MOST_PATHS = 20
 _PATH = re.compile(r"[\w.+-]+(?:/[\w.+-]+)+|\b[\w-]+\.[a-z]{1,4}\b")
 _NOWHERE = Nearness(0.0, 1)
 _WORD = re.compile(r"[\w-]+")
-
-
-class QueryEmbedder(Protocol):
-    """What a search needs of an embedder."""
-
-    @property
-    def sha(self) -> str: ...
-    @property
-    def band(self) -> tuple[float, float]: ...
-    def embed_query(self, text: str) -> Any: ...
 
 
 class Reading:
@@ -101,7 +92,7 @@ class Search:
         query: Query,
         filters: Filters,
         weights: Weights,
-        embedder: QueryEmbedder | None,
+        embedder: Embedder | None,
     ) -> None:
         """Asks the store once for what is found, once for what stands beside it, once for texts."""
         self._store, self._asked = store, asked
@@ -379,7 +370,7 @@ def _most_telling(store: Store, query: Query, filters: Filters) -> Query:
     return replace(query, terms=tuple(term for term in query.terms if term in kept))
 
 
-def _embed_beside(embedder: QueryEmbedder, text: str) -> Callable[[], Any]:
+def _embed_beside(embedder: Embedder, text: str) -> Callable[[], Any]:
     """The question's vector, made in a thread of its own: the search by words goes on meanwhile."""
     from concurrent.futures import ThreadPoolExecutor  # a search by words needs none
 

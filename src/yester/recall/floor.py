@@ -11,6 +11,7 @@ constants.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from math import exp, log, log1p
 from typing import NamedTuple
@@ -28,6 +29,7 @@ LEAST_CHANCE = 0.42
 _LONG = 1_800  # of long texts one always fits
 _OLD = 10.0  # days, from which on age tells nothing more
 _TENTH = 9
+_MOST_HOLDING = 3  # of a dozen hits
 # Where fewer than ten were found that score so much there is no tenth. Such a store holds little,
 # and what is there is likely meant, however old. But it is new and of here whatever is asked: so
 # much of its score does not count, and how much of the prompt it matches does.
@@ -61,10 +63,16 @@ def judge_hits(hits: Sequence[Hit], prompt: str, project: str, now: int) -> list
     asked = find_names(prompt)
     scores = sorted((hit.score for hit in hits), reverse=True)
     few = len(scores) <= _TENTH or scores[_TENTH] < _UNRELATED
+    shared = {
+        hit.id: asked.keys()
+        & find_names("\n".join((hit.title, hit.text, hit.excerpt, *hit.files))).keys()
+        for hit in hits
+    }
+    held = Counter(name for names in shared.values() for name in names)
     judged = []
     for hit in hits:
-        there = find_names("\n".join((hit.title, hit.text, hit.excerpt, *hit.files)))
-        names = sorted(asked[name] for name in asked.keys() & there.keys())
+        # A name that many have (the user's folder, in every path) says nothing of one of them.
+        names = sorted(asked[name] for name in shared[hit.id] if held[name] <= _MOST_HOLDING)
         if few:
             lead = max(hit.factors.get("matched", 0.0), hit.score - _FOR_NOTHING)
         else:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from yester.clock import parse_bound
 from yester.errors import UsageError
 from yester.model import ANYTHING, RUNNING, Candidate, Filters, Hit, Item, Paging, replace
-from yester.recall.candidates import JUDGED, QueryEmbedder, Search
+from yester.recall.candidates import JUDGED, Search
 from yester.recall.feedback import usefulness
 from yester.recall.rank import Ranked, Weights, adjust_scores
 from yester.recall.staleness import FRESH, Staleness, Work, work_of
@@ -24,6 +24,9 @@ from yester.redact import redact
 from yester.store.contract import Store
 from yester.text.document import item_text, read_fields
 from yester.text.query import Query, parse_query
+
+if TYPE_CHECKING:
+    from yester.text.embed import Embedder
 
 ORDERS = ("relevance", "date_desc", "date_asc")
 BEFORE, _WORKED = 600, 10  # characters of what was said before, and files of the session
@@ -101,7 +104,7 @@ def recall_hits(
     store: Store,
     asked: Asked,
     weights: Weights | None = None,
-    embedder: QueryEmbedder | None = None,
+    embedder: Embedder | None = None,
     fates: Fates | None = None,
 ) -> list[Hit]:
     return answer_question(store, asked, weights, embedder, fates).hits
@@ -118,7 +121,7 @@ def answer_question(
     store: Store,
     asked: Asked,
     weights: Weights | None = None,
-    embedder: QueryEmbedder | None = None,
+    embedder: Embedder | None = None,
     fates: Fates | None = None,
 ) -> Answer:
     """The k best answers after `offset`. Without a query the filters alone decide, newest first.
