@@ -120,13 +120,15 @@ def test_any_text_is_read_as_a_form_or_refused_with_a_sentence(text):
 @example("C#")
 @example(".env")
 @example("ﬁle_İ")
+@example("\x9bß")
 def test_a_tag_has_one_spelling(text):
     tag = normalise_tag(text)
     assert normalise_tag(tag) == tag
     assert len(tag) <= LONGEST_TAG
     assert not set(tag) & set(" ,;:\n\t\"'[]()<>")
     assert strip_hidden(tag) == tag
-    assert normalise_tag(text.upper().lower()) == normalise_tag(text.lower())
+    seen = strip_hidden(text)  # in capitals a letter may end what steers a terminal
+    assert normalise_tag(seen.upper().lower()) == normalise_tag(seen.lower())
 
 
 def test_tags_of_one_thing_are_one():
