@@ -404,13 +404,15 @@ def test_codex_is_asked_whether_it_trusts_our_hooks_once_it_has_run(home, tmp_pa
     install.install_agent(place)
     path = tmp_path / "bin" / "codex"
     path.parent.mkdir()
+    folders = {"codex_dirs": (str(place.folder),)}
+    config = replace(load_config(home, {}), values={**load_config(home, {}).values, **folders})
 
     def told(trust):
         values = {"python": sys.executable, "copy": install.copy_folder(home), "trust": trust}
         path.write_text(TRUSTING.format_map(values))
         path.chmod(0o755)
         environ = {"PATH": f"{path.parent}:/usr/bin:/bin"}
-        found, cannot = examined(home, agents.look_at_agents, environ=environ, places=[place])
+        found, cannot = examined(home, agents.look_at_agents, environ=environ, config=config)
         assert cannot.text.startswith("Codex: ")
         return found.check, found.state, found.text.partition(" in ")[0]
 
@@ -418,6 +420,9 @@ def test_codex_is_asked_whether_it_trusts_our_hooks_once_it_has_run(home, tmp_pa
     (place.folder / "sessions").mkdir()
     assert told("trusted") == ("codex", "ok", "0.169.0 trusts our hooks")
     assert told("untrusted") == ("codex", "problem", "0.169.0 skips our hooks")
+    just_installed = {"environ": {"PATH": f"{path.parent}:/usr/bin:/bin"}, "places": [place]}
+    new, _ = examined(home, agents.look_at_agents, **just_installed)
+    assert (new.state, new.fix) == ("note", "Start codex and type /hooks there once.")
     (place.folder / "hooks.json").write_text("{}")
     lost = only(examined(home, agents.look_at_agents, places=[place]))
     assert (lost.state, str(place.folder / "hooks.json") in lost.text) == ("problem", True)

@@ -143,7 +143,8 @@ def _ask_client(case: Examination, place: Place, say: partial[Finding]) -> Findi
         name, why = judge_listing(plugins)
         return say(f"claude-code.{name}", why=why, link=install.plugin_link(place.folder))
     if agent.name == "codex":
-        return say(f"codex.{_judge_trust(case, place, program)}")
+        trust = _judge_trust(case, place, program)
+        return say("codex.new" if trust == "untrusted" and case.places else f"codex.{trust}")
     return say("agents.right")
 
 
