@@ -28,6 +28,7 @@ else:
 KINDS = ("message", "prompt", "observation", "summary", "memory", "note")
 STATUSES = ("active", "proposed", "retired", "archived", "superseded")
 ECHO = "echo"  # the status of what an agent only said again: kept and shown, never ranked
+COMMENTARY = "commentary"  # the type of a message that its client says is not the agent's last
 DISTILLED = "yester"  # the source of what was distilled from other items
 SCOPES = ("global", "project", "path")
 CURATED = ("memory-md", "claude-md")  # sources that are files an agent loads by itself

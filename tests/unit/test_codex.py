@@ -149,6 +149,16 @@ def test_the_plan_is_one_note_that_later_plans_replace(rollout):
     assert now.skipped["update_plan call"] == 2
 
 
+def test_what_codex_calls_commentary_is_not_the_last_word(rollout):
+    said = [
+        message("assistant", "I look.", phase="commentary"),
+        message("assistant", "It is the pool.", phase="final_answer"),
+    ]
+    found = items(rollout([meta(), message("user", "Why?"), *said]))
+    told = [(item.body, item.type) for item in found if item.role == "assistant"]
+    assert told == [("I look.", "commentary"), ("It is the pool.", "")]
+
+
 def test_readable_reasoning_is_kept_and_can_be_switched_off(rollout):
     summary = [{"type": "summary_text", "text": "Perhaps the cache is stale."}]
     record = line("response_item", {"type": "reasoning", "id": "rs_1", "summary": summary})

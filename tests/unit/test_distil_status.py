@@ -379,6 +379,62 @@ HISTORIES = {
                    s.says("In `send()`, three times with a backoff. Want me to change that?")),
         ["answered"],
     ),
+    "a wrapper says that all is well, and the hook has refused the commit": (
+        lambda s: (changed(s), s.ran("pytest -q", "9 passed in 0.31s"),
+                   s.ran("rtk git commit -m 'One connection'",
+                         "ok ✓ 1 file changed\nFAILED: git commit\nhusky - pre-commit script failed"
+                         " (code 1)"),
+                   s.says("The hook refuses it. Commit with --no-verify?")),
+        ["done: `pytest -q` 9 passed; not committed, `git commit` failed"],
+    ),
+    "the commit was refused in a turn of its own": (
+        lambda s: (changed(s), s.ran("pytest -q", "9 passed in 0.31s"), s.says("Done."),
+                   s.prompt("commit"), s.ran("git commit -m 'One connection' 2>&1 | tail -3",
+                                             "fatal: failed to write commit object"),
+                   s.says("It is staged; run git commit yourself.")),
+        ["done: `pytest -q` 9 passed", "open: `git commit` failed"],
+    ),
+    "the commit was refused, and is found in the log": (
+        lambda s: (changed(s), s.ran("pytest -q", "9 passed in 0.31s"), s.says("Done."),
+                   s.prompt("commit"), s.fails("git commit -m 'One connection'", "hook failed"),
+                   s.ran("git log --oneline -1", "abc1234 One connection"),
+                   s.says("It is there all the same.")),
+        ["done: `pytest -q` 9 passed", "answered"],
+    ),
+    "changed again after the commit": (
+        lambda s: (changed(s), s.commits("One connection per call"), edit(s, TEST),
+                   s.says("Done, and a test for it.")),
+        ["changed: not verified; changes after abc1234 not committed"],
+    ),
+    "changed again after the commit, and tested": (
+        lambda s: (changed(s), s.commits("One connection per call"), edit(s, TEST),
+                   s.ran("pytest -q", "9 passed in 0.31s"),
+                   s.fails("git commit -am 'Test it'", "error: gpg failed to sign the data"),
+                   s.says("Staged, just run git commit.")),
+        ["done: `pytest -q` 9 passed; not committed, `git commit` failed"],
+    ),
+    "changed again after the commit, and amended": (
+        lambda s: (changed(s), s.commits("One connection per call"), edit(s, TEST),
+                   s.ran("git commit -a --amend --no-edit -q"), s.says("Done.")),
+        ["done: committed"],
+    ),
+    "the next prompt came while it was looking": (
+        lambda s: (s.prompt("Why does the first call fail?"), s.says("I look at the client."),
+                   s.reads(CLIENT), s.ran("pytest -q", "9 passed in 0.31s"),
+                   s.prompt("leave it"), s.says("Left.")),
+        ["open: broken into by the next prompt", "talk"],
+    ),
+    "the next prompt came while it was changing something": (
+        lambda s: (changed(s), s.says("Now the tests."), s.reads(TEST),
+                   s.prompt("how old is the log?"), s.says("A day.")),
+        ["open: broken into by the next prompt", "talk"],
+    ),
+    "the client says that it was not the agent's last word": (
+        lambda s: (s.prompt("Why does the first call fail?"), s.ran("pytest -q", "9 passed"),
+                   s.says("The pool explains it. I try it now.", type="commentary"),
+                   s.prompt("leave it"), s.says("Left.")),
+        ["open: broken into by the next prompt", "talk"],
+    ),
     "small talk": (
         lambda s: (s.prompt("thanks"), s.says("You are welcome!")),
         ["talk"],

@@ -26,7 +26,7 @@ from yester.agents.values import (
     text_at,
     value_at,
 )
-from yester.model import Item
+from yester.model import COMMENTARY, Item, replace
 
 RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 
@@ -142,7 +142,10 @@ class Rollout(Transcript):
             yield from self._read_user_message(payload)
         elif role == "assistant":
             text = nested_text(payload.get("content"))
-            yield from self.await_result(_LAST_SAID, self.make_message(payload.get("id"), text))
+            said = self.make_message(payload.get("id"), text)
+            if payload.get("phase") == COMMENTARY:
+                said = replace(said, type=COMMENTARY)
+            yield from self.await_result(_LAST_SAID, said)
             for plan in _PLAN.findall(text):
                 yield self.make_plan(plan)
         else:

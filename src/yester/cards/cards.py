@@ -14,7 +14,7 @@ from functools import partial
 
 from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Fact, Gate, Looked
 from yester.cards.observations import find_answer
-from yester.cards.status import UNSTARTED
+from yester.cards.status import BROKEN_INTO, COMMIT_FAILED, UNSTARTED
 from yester.cards.titles import heading_title, is_imperative, names_fault, request_title
 from yester.cards.tools import file_names
 from yester.cards.turns import View
@@ -75,10 +75,12 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     titles = (*named, *(draft.title for draft in drafts))
     title = next(filter(None, titles), "")
     undone = wanted if status.evidence.startswith(("`git revert", "`gh pr merge")) else ""
-    left, committed = [plan] if plan else [], "committed" in status.evidence
-    if status.word == "open" and not plan:
+    left, committed = [plan] if plan else [], status.is_committed
+    if status.word == "open" and not plan and (turn.edited or status.evidence != BROKEN_INTO):
         left = _broken_off(turn, wanted)
-    left += _left_undone(turn, gate) or _waiting(turn, title, committed)
+    if status.holds and COMMIT_FAILED in status.evidence:
+        left.append(f"not committed: {title}; {COMMIT_FAILED}")
+    left += _left_undone(turn, gate) or ([] if left else _waiting(turn, title, committed))
     if looked.overtaken:
         passing = _pattern("passing")
         left = [one for one in left if not passing.search(one)]

@@ -41,7 +41,9 @@ _NO_NAME = re.compile(r"^-|[*$]")
 # Not files: a branch is made or a side is taken.
 _OTHER_CHECKOUT = {"-b", "-B", "--orphan", "--track", "-t", "--ours", "--theirs", "--detach"}
 UNSTARTED = "plan not started"
+BROKEN_INTO = "broken into by the next prompt"
 _EDITED_BACK = "edited back"
+COMMIT_FAILED = "`git commit` failed"
 _ANSWER = 160  # characters of a closing message that says something
 _COMMAND = 60
 
@@ -57,6 +59,10 @@ class Status:
     @property
     def text(self) -> str:
         return f"{self.word}: {self.evidence}" if self.evidence else self.word
+
+    @property
+    def is_committed(self) -> bool:
+        return self.evidence.startswith("committed")
 
     @property
     def holds(self) -> bool:
@@ -194,10 +200,17 @@ class Changes:
             held = self._held_by(turn, step)
             self.commits.append(_Made(turn, step, commit, held, [(turn, commit.hash)]))
             self._mark(held, self.commits[-1], turn)
-        if step.rewrites == "amend" and not step.commits and step.printed:
-            commit = step.printed[0]  # it is told of where it was made
+        if step.rewrites == "amend" and not step.commits:
+            self._amend(turn, step)
+
+    def _amend(self, turn: int, step: Step) -> None:
+        """What is added to a commit is told of where that was made."""
+        made = self.commits[-1] if self.commits else None
+        if step.printed:
+            commit = step.printed[0]
             same = [one for one in self.commits if one.commit.subject == commit.subject]
             made = same[-1] if same else _Made(turn, step, commit, [], [(turn, commit.hash)])
+        if made is not None:
             self._mark(self._held_by(turn, step), made, turn)
 
     def _rename(self, turn: int, step: Step) -> None:
@@ -296,20 +309,84 @@ def _judge(changes: Changes, at: int, edits: Sequence[_Edit], back: int) -> Stat
             return Status("failed", _run_text(failing))
         passing = again if same else None  # nothing had to be changed for it
     if left:
-        ids = [one.commit.named_until(until) for one in committed if one.commit is not None]
-        named = ", ".join(dict.fromkeys(filter(None, ids)))
-        told = f"committed {named}".strip() if committed else ""
-        if passing is None and not committed:
-            passing = _checked_later(turns, at, left, back)
-        if passing is not None or 2 * len(committed) > len(left):
-            return Status("done", "; ".join(filter(None, (told, _run_text(passing)))))
-        return Status("changed", "not verified")
+        return _judge_left(changes, at, left, passing, back)
     if mine := [made for made in changes.commits if made.turn == at]:
         last_id = [made.named_until(until) for made in mine if made.step is mine[0].step][-1]
         return Status("done", f"committed {last_id}".strip())
     if at in changes.deeds:  # of a commit of another session, or of an earlier turn
         return Status("done", "; ".join(filter(None, (changes.deeds[at], _run_text(passing)))))
-    return _said_only(turn, passing, last)
+    committed_later = any(at < made.turn <= until for made in changes.commits)
+    if _is_commit_refused(turn) and not committed_later:
+        return Status("open", COMMIT_FAILED)
+    return _said_only(turns, at, passing)
+
+
+def _judge_left(
+    changes: Changes, at: int, left: Sequence[_Edit], passing: Step | None, back: int
+) -> Status:
+    """Something was changed, was not taken back, and no check has failed since."""
+    turns, turn, until = changes.turns, changes.turns[at], at + back
+    committed = [one for one in left if at <= one.committed <= until]
+    ids = [one.commit.named_until(until) for one in committed if one.commit is not None]
+    named = ", ".join(dict.fromkeys(filter(None, ids)))
+    loose = _changed_since(turn, left, committed)
+    told, lacks = f"committed {named}".strip() if committed and not loose else "", ""
+    if loose or (not committed and _is_commit_refused(turn)):
+        lacks = _lacking(turn, named)
+    if passing is None and not told:
+        passing = _checked_later(turns, at, loose or left, back)
+    if passing is not None or (not loose and 2 * len(committed) > len(left)):
+        return Status("done", "; ".join(filter(None, (told, _run_text(passing), lacks))))
+    if _is_broken_into(turns, at) and not _goes_on(turns, at, left, back):
+        return Status("open", BROKEN_INTO)
+    return Status("changed", "; ".join(filter(None, ("not verified", lacks))))
+
+
+def _changed_since(turn: View, left: Sequence[_Edit], committed: Sequence[_Edit]) -> list[_Edit]:
+    """What a turn has changed after its last commit, and nobody has committed since; no prose,
+    where there is anything else."""
+    made = [step for step in turn.steps if step.commits or step.rewrites]
+    later = any(one.commit and one.commit.turn > left[-1].turn for one in committed)
+    if not committed or not made or later:
+        return []
+    since = turn.steps.index(made[-1])
+    telling = [one for one in left if not is_prose(one.file)] or left
+    loose = (one for one in telling if not any(one is other for other in committed))
+    return [one for one in loose if turn.steps.index(one.step) > since]
+
+
+def _is_commit_refused(turn: View) -> bool:
+    """Did its last try to commit fail? Where the agent has looked at the log then, it may have
+    found it there: a hook may fail after the commit."""
+    tries = [one for one in turn.steps if _pattern("git commit").search(one.ran.command)]
+    if not tries or not tries[-1].ran.failed or tries[-1].ran.refused:
+        return False
+    after = turn.steps[turn.steps.index(tries[-1]) + 1 :]
+    looks = (part for one in after for part in split_command(one.ran.command))
+    return not any(part.startswith(("git log", "git show")) for part in looks)
+
+
+def _lacking(turn: View, named: str) -> str:
+    """What is to be said of changes that are in no commit, though there was one or a try."""
+    if _is_commit_refused(turn):
+        return f"not committed, {COMMIT_FAILED}"
+    return f"changes after {named} not committed" if named else "later changes not committed"
+
+
+def _is_broken_into(turns: Sequence[View], at: int) -> bool:
+    """Did the next prompt come before the agent had come to its end? A plan that was refused is
+    carried out there. Of a client that does not tell what the agent said nobody knows."""
+    turn = turns[at]
+    deed = turn.last_deed
+    if deed is None or at == len(turns) - 1 or not turn.said:
+        return False
+    return turn.closing is None and deed.item.tool not in PLANS
+
+
+def _goes_on(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> bool:
+    """Does one of the next turns change the same files?"""
+    files = {one.file for one in left}
+    return any(files & set(turn.edited) for turn in turns[at + 1 : at + 1 + back])
 
 
 def _is_mostly_back(edits: Sequence[_Edit], at: int, until: int) -> bool:
@@ -325,17 +402,20 @@ def _commits_after(turn: View, run: Step) -> bool:
     return any(step.commits for step in after)
 
 
-def _said_only(turn: View, passing: Step | None, last: bool) -> Status:
+def _said_only(turns: Sequence[View], at: int, passing: Step | None) -> Status:
     """Nothing was changed."""
+    turn, last = turns[at], at == len(turns) - 1
     closing = turn.closing.body.rstrip() if turn.closing is not None else ""
     said = closing or (turn.is_stopped and turn.said)
     if last and load_pattern("statements", "asks to decide").search(closing[-400:]):
         return Status("open", "asks the user")
-    if passing is not None:
-        return Status("answered", _run_text(passing))
     looked = any(not step.why_not for step in turn.steps)
     telling = len(closing) >= _ANSWER or (said and looked)
-    return Status("answered" if telling else "talk")
+    if passing is None and not telling:
+        return Status("talk")
+    if _is_broken_into(turns, at):
+        return Status("open", BROKEN_INTO)
+    return Status("answered", _run_text(passing))
 
 
 def _given_up(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> str:
@@ -359,9 +439,8 @@ def _broken_off(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int
     deed = turn.last_deed
     if deed is None or turn.closing is not None:
         return ""
-    files = {one.file for one in left}
     later = turns[at + 1 : at + 1 + back]
-    goes_on = any(files & set(turn.edited) for turn in later)
+    goes_on = _goes_on(turns, at, left, back)
     goes_on |= any(step.main and step.main == deed.main for turn in later for step in turn.steps)
     if deed.ran.refused and (ends or (left and not goes_on)):
         return UNSTARTED if deed.item.tool in PLANS else "broken off"

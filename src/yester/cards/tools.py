@@ -376,6 +376,14 @@ def find_commits(one: Ran) -> Iterator[Commit]:
             yield Commit(subject.strip(), body.strip(), made[-1]["made"] if made else "")
 
 
+def is_commit_refused(one: Ran) -> bool:
+    """Was a commit tried and not made? Wrappers and pipes hide the status."""
+    if one.refused or not _pattern("git commit").search(one.command):
+        return False
+    made = any(each["made"] for each in _pattern("printed commit").finditer(one.output))
+    return not made and (one.failed or _pattern("commit refused").search(one.output) is not None)
+
+
 def find_rewrite(one: Ran) -> str:
     """How a command has made commits anew, under other ids: rebase, amend, pick or ""."""
     if "Successfully rebased" in one.output:

@@ -18,7 +18,7 @@ from yester.cards import tools
 from yester.cards.tools import CHECKS, NO_COUNTS, NOTHING_RAN, Commit, Error, Ran, RunCounts
 from yester.config import Config
 from yester.ingest.prepare import SHELLS, no_observation
-from yester.model import DISTILLED, Event, Filters, Item, Paging, Turn, replace
+from yester.model import COMMENTARY, DISTILLED, Event, Filters, Item, Paging, Turn, replace
 from yester.store.contract import Store
 from yester.tables import load_pattern
 from yester.text.document import tokens_of_length
@@ -122,7 +122,7 @@ class View:
             return None
         last = self.said[-1]
         done = self.last_deed.item.epoch if self.last_deed is not None else 0
-        return last if last.epoch >= done else None
+        return last if last.epoch >= done and last.type != COMMENTARY else None
 
     @property
     def last_deed(self) -> Step | None:
@@ -276,6 +276,8 @@ def read_step(
     given, output = tools.split_call(item)
     status = item.call.status if item.call else None
     one = tools.read_run(tools.shell_command(item), output or "", failed, status)
+    if tools.is_commit_refused(one):
+        one = replace(one, status=one.status or 1)
     named = tools.command_kind(one.command)
     check = named in CHECKS
     commits = tuple(tools.find_commits(one))

@@ -31,6 +31,7 @@ _TO_DO = "to do: "  # in the words of cards/cards.py
 # was done about yet, or stands in a list of things to do.
 _OPEN_SESSIONS, _NEAR_SESSIONS = 6, 2
 _UNSTARTED = "plan not started"  # in the words of cards/status.py
+_BROKEN_INTO = "broken into by the next prompt"  # likewise
 _SHARED_TERMS = 2
 _SAME = 0.5  # share of the words of what is open that closes it, in a later turn
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
@@ -140,6 +141,8 @@ def _mark_reverts(cards: Sequence[Item]) -> list[Item]:
 def is_work(card: Item) -> bool:
     """Was something done, or a cause found?"""
     word = card_status(card)
+    if card.subtitle.endswith(_BROKEN_INTO) and not card.files_modified:
+        return False  # the next turn has gone on from there
     return not card.subtitle or word in _WORK or (word == "answered" and bool(card.body))
 
 
@@ -239,7 +242,7 @@ def find_open_ends(cards: Sequence[Item], now: int) -> Iterator[OpenEnd]:
         changed.update(card.files_modified)
         reason = _unfinished_reason(card, ends)
         whole = card_status(card) == "open" or (last and card_status(card) == "failed")
-        whole = whole and not is_finished(card, later)
+        whole = whole and is_work(card) and not is_finished(card, later)
         later.append(card)
         if len(sessions) > (_OPEN_SESSIONS if card.files_modified else _NEAR_SESSIONS):
             continue  # others have gone on from there
@@ -304,7 +307,7 @@ def _closes(later: Item, text: str, card: Item) -> bool:
     session less will do."""
     if card_status(later) not in ("done", "changed"):
         return False
-    if _COMMITTED.search(text) and "committed" in later.subtitle:
+    if _COMMITTED.search(text) and ": committed" in later.subtitle:
         return True
     if later.session == card.session and later.files_modified:
         said = " ".join((later.title, *(name.rsplit("/", 1)[-1] for name in later.files_modified)))

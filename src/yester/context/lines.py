@@ -124,7 +124,8 @@ def card_line(
         title, why = max(title, why, key=len), ""
     reason = f" {quote_text(why)}" if why else ""
     short = [quote_name(shorten_text(name, NAME)) for name in rest]
-    proof = shorten_text(evidence, TITLE) if word not in ("changed", "answered") else ""
+    evidence = evidence.removeprefix("not verified").lstrip("; ")
+    proof = shorten_text(evidence, TITLE) if word != "answered" else ""
     day = calendar.day_label(card.epoch) if dated else ""
     facts = ", ".join(filter(None, (*short[: len(edited)], proof, day)))
     if shared := short[len(edited) :]:

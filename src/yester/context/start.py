@@ -258,7 +258,7 @@ def _uncommitted_lines(block: _Block, cards: Sequence[Item]) -> Iterator[_Line]:
     newest = next(filter(is_work, cards), None)
     files: dict[str, Item] = {}
     for card in cards:
-        left = card_status(card) in ("done", "changed") and "committed" not in card.subtitle
+        left = card_status(card) in ("done", "changed") and ": committed" not in card.subtitle
         if left and newest is not None and card.session == newest.session:
             files |= {file: card for file in card.files_modified if file in changed}
     if files:
@@ -487,7 +487,7 @@ def _is_finished(card: Item) -> bool:
 def _weight(card: Item, files: Set[str]) -> tuple[bool, bool, bool, int]:
     """Which turn of a session says most of it: one about these files, a commit that is no chore,
     any commit, the one that changed most."""
-    committed = "committed" in card.subtitle
+    committed = ": committed" in card.subtitle
     chore = _CHORE.match(card.title) is not None
     about = not files.isdisjoint(card.files_modified)
     return about, committed and not chore, committed, len(card.files_modified)
