@@ -6,13 +6,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo test offline browser crash lint format docs bench fuzz api e2e clean
+.PHONY: help demo test offline browser crash soak lint format docs bench fuzz api e2e clean
 help:
 	@echo "make demo    index sample sessions into a store of its own and ask it three questions"
 	@echo "make test    install the development tools and run all tests"
 	@echo "make offline the same tests where there is no network but loopback (Linux)"
 	@echo "make browser the viewer in a real browser (Debian: apt install chromium; or CHROMIUM=path)"
 	@echo "make crash   the same kill -9 tests, many more rounds"
+	@echo "make soak    60 events a second for SECONDS=120, with questions beside it"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    write the reference pages from the code"
 	@echo "make bench   measure indexing (MEMDATA=folder of transcripts; default: the samples)"
@@ -78,6 +79,9 @@ SECONDS ?= 120
 fuzz: $(VENV)/installed-dev
 	@$(PIP) install -e '.[fuzz]' || { echo "make: atheris cannot be installed here (it needs Linux and a wheel for this Python)" >&2; exit 1; }
 	$(BIN)/python tests/fuzz/readers.py -max_total_time=$(SECONDS) -max_len=4096 -verbosity=0
+
+soak: $(VENV)/installed-dev
+	$(BIN)/python bench/soak.py $(SECONDS)
 
 EXAMPLES ?= 50
 api: $(VENV)/installed-dev
