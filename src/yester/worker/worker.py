@@ -256,9 +256,11 @@ class Worker:
 
     # --- settings ----------------------------------------------------------------------------
 
-    def _settings_stamp(self) -> list[int]:
+    def _settings_stamp(self) -> list[tuple[int, int]]:
+        """Two changes within one tick of the kernel's clock have the same time."""
         paths = [self.home / name for name in ("config.toml", "off")]
-        return [path.stat().st_mtime_ns if path.exists() else 0 for path in paths]
+        found = [path.stat() if path.exists() else None for path in paths]
+        return [(one.st_mtime_ns, one.st_size) if one else (0, 0) for one in found]
 
     def _load_settings(self) -> Config:
         self._stamp = self._settings_stamp()
