@@ -360,7 +360,8 @@ class Source(Struct, frozen=True):
     state: Mapping[str, object] = field(default_factory=dict)
 
 
-RUNNING = "?"  # in place of a session: the one that goes on in the project it is asked in
+# In place of a session: the one that goes on in the project it is asked in; an agent may follow.
+RUNNING = "?"
 
 
 class Filters(Struct, frozen=True):

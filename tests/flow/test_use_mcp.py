@@ -234,3 +234,12 @@ def test_a_search_leaves_out_the_session_that_asks(start, transcript, tmp_path, 
     found = peer.call("search", query="heron")
     assert "The heron sleeps." in found
     assert "Where does the heron sleep?" not in found
+
+
+@pytest.mark.requirement("DEL-06", "REC-22")
+def test_what_another_agent_was_told_just_now_is_found(start, transcript, tmp_path, run):  # noqa: F811
+    told = transcript("running", cwd=str(tmp_path), clock=int(time.time()) - 5)
+    told.user("The heron sleeps in the reeds.")
+    assert run("index", "--no-vectors").code == 0
+    assert "in the reeds" in start(GEMINI_CLI="1").call("search", query="heron")
+    assert "in the reeds" not in start(CLAUDECODE="1").call("search", query="heron")

@@ -37,7 +37,7 @@ Fates = Callable[[Sequence[Work]], Mapping[int, Staleness]]
 _SAME, _SHORT = 0.9, 8
 _RELEVANT = 0.5  # of the best one's score, in an order by time
 R = TypeVar("R", Ranked, Hit)
-_JUST_NOW = 10 * 60_000  # milliseconds since something happened in a session that goes on
+_JUST_NOW = 3 * 60_000  # milliseconds since something happened in a session that goes on
 _LATELY = 5  # sessions of a project that may go on
 
 
@@ -110,10 +110,14 @@ def recall_hits(
     return answer_question(store, asked, weights, embedder, fates).hits
 
 
-def _find_running(store: Store, asked: Asked) -> str:
-    """The session of the project it is asked in where something happened last, if just now."""
-    latest = store.sessions(Filters(projects=(asked.project,)), Paging(_LATELY))
-    found = [one for one in latest if asked.project and one.ended > asked.now - _JUST_NOW]
+def _find_running(store: Store, asked: Asked, agent: str) -> str:
+    """The session of the project it is asked in where somebody has typed something and something
+    happened last, if just now; of the agent that asks, where it is known. What another agent was
+    told a minute ago is what this one asks about."""
+    latest = store.sessions(Filters(projects=(asked.project,), agent=agent), Paging(_LATELY))
+    found = [
+        one for one in latest if asked.project and one.prompts and one.ended > asked.now - _JUST_NOW
+    ]
     return max(found, key=lambda one: one.ended).key if found else ""
 
 
@@ -136,8 +140,9 @@ def answer_question(
         raise UsageError(f"k and offset must not be negative (k={asked.k}, offset={asked.offset})")
     query = parse_query(asked.query)
     filters = narrow_filters(asked.filters, query, asked.now)
-    if filters.without_session == RUNNING:
-        filters = replace(filters, without_session=_find_running(store, asked))
+    if filters.without_session.startswith(RUNNING):
+        agent = filters.without_session.removeprefix(RUNNING)
+        filters = replace(filters, without_session=_find_running(store, asked, agent))
     if not query.named and query.must is None:
         if asked.query.strip() and not (query.terms or query.filters):
             return Answer([])  # signs and brackets: nothing in it that could be looked for

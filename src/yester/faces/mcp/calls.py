@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from yester.agents.descriptors import detect_session
+from yester.agents.descriptors import detect_agent, detect_session
 from yester.capture.homes import home_folder
 from yester.capture.rules import load_rules
 from yester.context.lines import one_line, quote_lines, replace_quotes
@@ -341,7 +341,7 @@ class ToolMemory(Memory):
         """Without the session that asks, which knows what was said in it: the one its client names,
         else the one that goes on in this project."""
         narrowed = super().narrow_filters(filters, query)
-        asking = detect_session(self.environ)[0] or RUNNING
+        asking = detect_session(self.environ)[0] or RUNNING + detect_agent(self.environ)
         return replace(narrowed, without_session="" if filters.session else asking)
 
     def check_allowed(self) -> None:
