@@ -79,6 +79,21 @@ def test_what_says_something_is_no_boilerplate(text):
     assert not is_boilerplate(text)
 
 
+def _asides(text):
+    return [one.text for one in split_statements(text) if one.aside]
+
+
+def test_what_was_or_may_be_done_is_beside_the_point():
+    offered = "It holds.\n\nWant me to:\n1. Add a retry to the client\n2. Test both cases"
+    assert _asides(offered)[1:] == ["Add a retry to the client", "Test both cases"]
+    assert _asides("- Before: 40 mails an hour\n- After: 1 mail a day") == [
+        "Before: 40 mails an hour"
+    ]
+    assert _asides("It holds.\n\n## Next up\n\nRun the plan of phase 14.") == [
+        "Run the plan of phase 14."
+    ]
+
+
 def test_a_message_is_its_sentences_points_and_headings():
     assert [(s.kind, s.text) for s in split_statements(MESSAGE)] == [
         ("paragraph", "Done."),

@@ -113,7 +113,7 @@ HISTORIES = {
     ),
     "a tidy file is no working one": (
         lambda s: (changed(s), s.ran("ruff check .", "All checks passed!"), s.says("Done.")),
-        ["changed: not verified"],
+        ["changed: only `ruff check .` passed"],
     ),
     "committed": (
         lambda s: (changed(s), s.commits("Use one connection per call"), s.says("Committed.")),
@@ -411,7 +411,7 @@ HISTORIES = {
                    s.ran("pytest -q", "9 passed in 0.31s"),
                    s.fails("git commit -am 'Test it'", "error: gpg failed to sign the data"),
                    s.says("Staged, just run git commit.")),
-        ["done: `pytest -q` 9 passed; not committed, `git commit` failed"],
+        ["done: `pytest -q` 9 passed; changes after abc1234 not committed, `git commit` failed"],
     ),
     "changed again after the commit, and amended": (
         lambda s: (changed(s), s.commits("One connection per call"), edit(s, TEST),
@@ -434,6 +434,24 @@ HISTORIES = {
                    s.says("The pool explains it. I try it now.", type="commentary"),
                    s.prompt("leave it"), s.says("Left.")),
         ["open: broken into by the next prompt", "talk"],
+    ),
+    "the changed task was run": (
+        lambda s: (changed(s), s.ran("mise run fmt && mise run lint", "0 issues."),
+                   s.says("Done.")),
+        ["changed: only `mise run lint` passed"],
+    ),
+    "it was only formatted": (
+        lambda s: (changed(s), s.ran("mise run fmt", ""), s.says("Done.")),
+        ["changed: not verified"],
+    ),
+    "the next prompt wants something else in its place": (
+        lambda s: (changed(s), s.ran("pytest -q", "9 passed in 0.31s"),
+                   s.says("Are you happy with that?"),
+                   s.prompt("no, we should NOT do it in the client and instead in the pool"),
+                   edit(s, old="x = 1\n", new="y = 2\n"), edit(s, "pay/pool.py"),
+                   s.ran("pytest -q", "9 passed in 0.31s"), s.says("Moved.")),
+        ["reverted: “should NOT do it in the client and instead” in the next prompts",
+         "done: `pytest -q` 9 passed"],
     ),
     "small talk": (
         lambda s: (s.prompt("thanks"), s.says("You are welcome!")),

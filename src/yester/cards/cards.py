@@ -79,7 +79,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     if status.word == "open" and not plan and (turn.edited or status.evidence != BROKEN_INTO):
         left = _broken_off(turn, wanted)
     if status.holds and COMMIT_FAILED in status.evidence:
-        left.append(f"not committed: {title}; {COMMIT_FAILED}")
+        left.append(f"not committed: {_uncommitted(turn) or title}; {COMMIT_FAILED}")
     left += _left_undone(turn, gate) or ([] if left else _waiting(turn, title, committed))
     if looked.overtaken:
         passing = _pattern("passing")
@@ -197,6 +197,14 @@ def _find_cause(looked: Looked, title: str, facts: Sequence[Fact]) -> str:
     midway = {item.id: item.epoch for item in turn.said if item is not turn.closing}
     wrong = looked.status.word in TAKEN_BACK or names_fault(request)
     about = telling_terms(f"{title} {request}")
+    tests = load_pattern("tools", "test file")
+    writes_tests = any(tests.search(file) for file in turn.edited)
+    if writes_tests:  # that they failed at first is over
+        facts = [
+            one
+            for one in facts
+            if one.source not in midway or not _pattern("tests fail").search(one.text)
+        ]
     causes = [
         fact
         for fact in facts
@@ -218,6 +226,13 @@ def _broken_off(turn: View, wanted: str) -> list[str]:
     if turn.edited and not is_imperative(wanted):  # "Your way is fine" is nothing that is left
         return [f"broken off in {file_names(turn.edited)}"]
     return [wanted]
+
+
+def _uncommitted(turn: View) -> str:
+    """The files that were changed after its last commit; "" where it has made none."""
+    made = [at for at, step in enumerate(turn.steps) if step.commits]
+    since = turn.steps[made[-1] :] if made else ()
+    return file_names(file for step in since for file in step.edited)
 
 
 def _left_undone(turn: View, gate: Gate) -> list[str]:

@@ -157,7 +157,7 @@ class Gate:
             Fact(one, item.id, value)
             for one in split_statements(item.body)
             if one.kind != "heading" and (value := bonus + statement_worth(one)) >= least
-            and not is_boilerplate(one.text) and self.is_new(one.text)
+            and not one.aside and not is_boilerplate(one.text) and self.is_new(one.text)
             and (echoes or not self.echoes(one.text, item))
         ]  # fmt: skip
 

@@ -364,7 +364,7 @@ def _says_result(one: Statement) -> bool:
     result = "result" in tells or _RESULT_BEGINS.match(said) is not None
     # What was fixed may be named by its cause.
     wrong = tells & (_NO_RESULT - _FAULTS if titles.find_type(bare) else _NO_RESULT)
-    return result and not wrong and not is_boilerplate(said)
+    return result and not wrong and not one.aside and not is_boilerplate(said)
 
 
 def _read_title(looked: Looked, gate: Gate) -> tuple[str, str] | None:
@@ -374,8 +374,10 @@ def _read_title(looked: Looked, gate: Gate) -> tuple[str, str] | None:
     if not title or closing is None:
         return None
     low = title.lower()
-    holds = (one.text for one in split_statements(closing.body) if low in one.text.lower())
-    source = next(holds, "")
+    holds = [one for one in split_statements(closing.body) if low in one.text.lower()]
+    source = holds[0].text if holds else ""
+    if holds and all(one.aside for one in holds):
+        return None
     if gate.echoes(source or title, closing):
         return None
     said = _SPEAKER.sub("", title)

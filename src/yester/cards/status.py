@@ -23,6 +23,7 @@ from functools import partial
 from yester.cards.tools import (
     CHECKS,
     Commit,
+    check_parts,
     file_name,
     is_missing_tool,
     is_prose,
@@ -332,14 +333,14 @@ def _judge_left(
     loose = _changed_since(turn, left, committed)
     told, lacks = f"committed {named}".strip() if committed and not loose else "", ""
     if loose or (not committed and _is_commit_refused(turn)):
-        lacks = _lacking(turn, named)
+        lacks = _lacking(turn, named, bool(loose))
     if passing is None and not told:
         passing = _checked_later(turns, at, loose or left, back)
     if passing is not None or (not loose and 2 * len(committed) > len(left)):
         return Status("done", "; ".join(filter(None, (told, _run_text(passing), lacks))))
     if _is_broken_into(turns, at) and not _goes_on(turns, at, left, back):
         return Status("open", BROKEN_INTO)
-    return Status("changed", "; ".join(filter(None, ("not verified", lacks))))
+    return Status("changed", "; ".join(filter(None, (_verified_by(turn, left), lacks))))
 
 
 def _changed_since(turn: View, left: Sequence[_Edit], committed: Sequence[_Edit]) -> list[_Edit]:
@@ -366,11 +367,10 @@ def _is_commit_refused(turn: View) -> bool:
     return not any(part.startswith(("git log", "git show")) for part in looks)
 
 
-def _lacking(turn: View, named: str) -> str:
+def _lacking(turn: View, named: str, loose: bool) -> str:
     """What is to be said of changes that are in no commit, though there was one or a try."""
-    if _is_commit_refused(turn):
-        return f"not committed, {COMMIT_FAILED}"
-    return f"changes after {named} not committed" if named else "later changes not committed"
+    what = f"changes after {named} " if named else "later changes " if loose else ""
+    return f"{what}not committed" + (f", {COMMIT_FAILED}" if _is_commit_refused(turn) else "")
 
 
 def _is_broken_into(turns: Sequence[View], at: int) -> bool:
@@ -426,7 +426,8 @@ def _given_up(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) 
             typed = later.prompt.body[:300] if later.prompt is not None else ""
             found = load_pattern("statements", "go back").search(typed)
             most = 2 * len(touched) >= len(files)
-            return f"“{found[0]}” in the next prompts" if found and most else ""
+            told = cut_clause(found[0], _COMMAND) if found else ""
+            return f"“{told}” in the next prompts" if found and most else ""
     return ""
 
 
@@ -477,6 +478,16 @@ def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None
     if best.kind == "lint" and not passed and left and all(one.committed >= 0 for one in left):
         return None, None
     return (None, best) if passed else (best, None)
+
+
+def _verified_by(turn: View, left: Sequence[_Edit]) -> str:
+    """What has at least looked at the code since its last change, and not only formatted it."""
+    checks = [one for one in turn.steps[turn.steps.index(left[-1].step) :] if one.checks]
+    if not checks or any(one.failing for one in checks):
+        return "not verified"
+    parts = [part for one in checks if one.passed for part in split_command(one.ran.command)]
+    linting = [one for one in parts if check_parts(one) and not _pattern("formats").search(one)]
+    return f"only `{cut_clause(linting[-1], _COMMAND)}` passed" if linting else "not verified"
 
 
 def _is_foreign(step: Step, names: Collection[str]) -> bool:

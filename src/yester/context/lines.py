@@ -115,7 +115,9 @@ def card_line(
     passed, 2 Nov; names EnsureSetup)`: a turn, what came of it, and why; and where it was found,
     the names that the prompt has, too."""
     word, _, evidence = card.subtitle.partition(": ")
-    label = {"changed": " changed, not verified", "": ""}.get(word, f" {word}")
+    label = f" {word}" if word else ""
+    if word == "changed" and not evidence.startswith("only "):
+        label += ", not verified"
     edited = list(dict.fromkeys(name.rsplit("/", 1)[-1] for name in card.files_modified))[:_FILES]
     said = (card.title or card.sections.get("request", ""), why or card.body, evidence)
     title, why, evidence, *rest = clean_texts((*said, *edited, *names[:_FILES]))

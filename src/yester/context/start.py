@@ -74,6 +74,12 @@ _FAILING = 2  # commands that do not work here
 _CHORE = re.compile(r"(?:docs|tests?|chore|ci|style|build)\b[(:!]", re.I)
 _FINE = re.compile(r"\b(?:works|done|fine|good|perfect|passt)\b|没问题", re.I)
 _ANSWERED = re.compile(r'\A"(.+?)"\s*=\s*"(.+)"\Z')  # a question and what the user chose
+_ASKING = re.compile(
+    r"\A(?:(?:where|which|what|how|when|should|do|does|would|is|are|can|we|you|the|this)\s+)+"
+    r"|(?:,|\s+(?:do|would) you|\s+—)\s.*", re.I
+)  # fmt: skip
+_HEAD = 6  # words of a question
+_ANSWER, _CHOSEN = 80, 160  # characters
 _KEPT = ("decision", "constraint", "preference", "runbook", "tech_debt")
 
 
@@ -399,11 +405,21 @@ def _decided_lines(block: _Block, project: Filters) -> Iterator[_Line]:
     )
     for item in (*kept, *found):
         if not block.is_told(item):
-            asked = filter(None, map(_ANSWERED.match, item.facts))
-            answers = (f"{one[1]} {one[2]}" for one in asked if one[2][-1] != "?")
-            text = one_line("; ".join(answers), _NOTE)
-            text = text or join_title(item.title, one_line(item.body, _WHY))
+            text = _join_answers(item.facts) or join_title(item.title, one_line(item.body, _WHY))
             yield _Line(block.dated_line(item, text), item.id, item)
+
+
+def _join_answers(facts: Iterable[str]) -> str:
+    """What the user chose, each with the first words of what was asked, as many as fit."""
+    text = ""
+    for asked in filter(None, map(_ANSWERED.match, facts)):
+        words = _ASKING.sub("", asked[1]).rstrip("?").split()
+        answer = one_line(asked[2].removesuffix(" (Recommended)"), _ANSWER)
+        told = f"{' '.join(words[:_HEAD])}: {answer}"
+        longer = f"{text}; {told}" if text else told
+        if asked[2][-1] != "?" and len(longer) <= _CHOSEN:
+            text = longer
+    return text
 
 
 def _failing_lines(store: Store, project: Filters) -> Iterator[_Line]:

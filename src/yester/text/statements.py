@@ -53,6 +53,7 @@ class Statement:
     heading: str = ""  # under which it stands
     lead: bool = False  # before the first list, or heading that says something
     code: int = 0  # pieces of code in it
+    aside: bool = False  # how things were, may be done or are called: not what is
 
     @property
     def tells(self) -> frozenset[str]:
@@ -70,7 +71,7 @@ def split_statements(text: str) -> tuple[Statement, ...]:
     sides."""
     text = _WRAPPED.sub(" ", _QUOTATION.sub("", text[:_LONGEST_MESSAGE])).replace("’", "'")
     found: list[Statement] = []
-    heading, lead = "", True
+    heading, lead, offered = "", True, False
     text = text.replace("→", _ARROW)
     for kind, marked in prose_sentences(_CODE_MARK.sub(_CODE, text)):
         sentence = marked.replace(_CODE, "").replace(_ARROW, "→")
@@ -79,8 +80,16 @@ def split_statements(text: str) -> tuple[Statement, ...]:
         above = "" if kind == "heading" else heading
         heading = sentence if kind == "heading" else heading
         code = marked.count(_CODE) // 2
-        found.append(Statement(cut_clause(sentence, LONGEST), kind, above, lead, code))
+        if kind != "bullet":  # a list below an offer is offered
+            offered = sentence[-1:] in ":?" and _is_offer(sentence)
+        aside = offered or load_pattern("statements", "aside").match(above) is not None
+        aside = aside or load_pattern("statements", "former state").match(sentence) is not None
+        found.append(Statement(cut_clause(sentence, LONGEST), kind, above, lead, code, aside))
     return tuple(found)
+
+
+def _is_offer(sentence: str) -> bool:
+    return load_pattern("statements", "offers").search(sentence) is not None
 
 
 # --- what a statement tells ----------------------------------------------------------------------
