@@ -92,9 +92,8 @@ def _write_plainly(text: str, spans: list[Span] | None) -> str:
         (*m.span(), " " if m["goes_on"] else chr(int(m["code"], 16)) if m["code"] else "")
         for m in _BREAKS.finditer(text)
     ]
-    if not edits or _count_secret(apply_edits(text, edits, None)) <= _count_secret(text):
-        return text
-    return apply_edits(text, edits, spans)
+    found = _count_secret(apply_edits(text, edits, None)) if edits else 0
+    return apply_edits(text, edits, spans) if found and found > _count_secret(text) else text
 
 
 def _count_secret(text: str) -> int:
@@ -304,6 +303,7 @@ class _Gates(NamedTuple):
     rules_by_head: dict[bytes, list[Rule]]
     head_sizes: list[int]
     searches: list[tuple[re.Pattern[bytes], dict[bytes, list[Rule]]]]
+    beyond_ascii: tuple[re.Pattern[bytes], ...]  # those of the searches that ASCII cannot match
 
 
 @cache
@@ -322,7 +322,9 @@ def _load_gates() -> _Gates:
         waiting = {g: rules for g, rules in by_gate.items() if any(word in g for word in words)}
         searches.append((_compile_pattern(row["pattern"]), waiting))
     sizes = sorted({len(head) for head in by_head})
-    return _Gates(_compile_token_search(by_head), by_head, sizes, searches)
+    rows = zip(searches, load_table("redact")["search"], strict=True)
+    beyond = tuple(search for (search, _), row in rows if row.get("beyond_ascii"))
+    return _Gates(_compile_token_search(by_head), by_head, sizes, searches, beyond)
 
 
 def _compile_token_search(heads: Iterable[bytes]) -> re.Pattern[bytes]:
@@ -342,8 +344,9 @@ def _find_awake_rules(raw: bytes, folded: bytes) -> list[Rule]:
     """The rules of which a gate is in the text, in the order of the table."""
     gates = _load_gates()
     awake: set[Rule] = set()
+    skipped = gates.beyond_ascii if raw.isascii() else ()
     for search, waiting in gates.searches:
-        if search.search(folded):
+        if search not in skipped and search.search(folded):
             for gate, rules in waiting.items():
                 if gate in folded:
                     awake.update(rules)
