@@ -453,6 +453,16 @@ HISTORIES = {
         ["reverted: “should NOT do it in the client and instead” in the next prompts",
          "done: `pytest -q` 9 passed"],
     ),
+    "the user has to try something": (
+        lambda s: (s.prompt("why is the banner shown?"), s.reads(CLIENT),
+                   s.says("With --silent nothing is shown. You'd need to run it without it.")),
+        ["open: asks the user"],
+    ),
+    "the user is asked at the end": (
+        lambda s: (s.prompt("two builds, one private?"), s.reads(CLIENT),
+                   s.says("One file has the code, one has stubs. Is that what you have in mind?")),
+        ["open: asks the user"],
+    ),
     "small talk": (
         lambda s: (s.prompt("thanks"), s.says("You are welcome!")),
         ["talk"],

@@ -402,12 +402,23 @@ def _commits_after(turn: View, run: Step) -> bool:
     return any(step.commits for step in after)
 
 
+def _asks_user(closing: str) -> bool:
+    """Does it end with what only the user can say or try? An offer decides nothing."""
+    names = "asks to decide", "asks to try"
+    if any(load_pattern("statements", name).search(closing) for name in names):
+        return True
+    if not closing.rstrip(" *_)\"'").endswith("?"):
+        return False
+    last = closing[:-1].rpartition(". ")[2]
+    return load_pattern("statements", "idle question").search(last) is None
+
+
 def _said_only(turns: Sequence[View], at: int, passing: Step | None) -> Status:
     """Nothing was changed."""
     turn, last = turns[at], at == len(turns) - 1
     closing = turn.closing.body.rstrip() if turn.closing is not None else ""
     said = closing or (turn.is_stopped and turn.said)
-    if last and load_pattern("statements", "asks to decide").search(closing[-400:]):
+    if last and _asks_user(closing[-400:]):
         return Status("open", "asks the user")
     looked = any(not step.why_not for step in turn.steps)
     telling = len(closing) >= _ANSWER or (said and looked)
