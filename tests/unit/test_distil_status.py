@@ -385,7 +385,7 @@ HISTORIES = {
                          "ok ✓ 1 file changed\nFAILED: git commit\nhusky - pre-commit script failed"
                          " (code 1)"),
                    s.says("The hook refuses it. Commit with --no-verify?")),
-        ["done: `pytest -q` 9 passed; not committed, `git commit` failed"],
+        ["done: not committed, `git commit` failed; `pytest -q` 9 passed"],
     ),
     "the commit was refused in a turn of its own": (
         lambda s: (changed(s), s.ran("pytest -q", "9 passed in 0.31s"), s.says("Done."),
@@ -411,7 +411,7 @@ HISTORIES = {
                    s.ran("pytest -q", "9 passed in 0.31s"),
                    s.fails("git commit -am 'Test it'", "error: gpg failed to sign the data"),
                    s.says("Staged, just run git commit.")),
-        ["done: `pytest -q` 9 passed; changes after abc1234 not committed, `git commit` failed"],
+        ["done: changes after abc1234 not committed, `git commit` failed; `pytest -q` 9 passed"],
     ),
     "changed again after the commit, and amended": (
         lambda s: (changed(s), s.commits("One connection per call"), edit(s, TEST),

@@ -262,6 +262,10 @@ def _left_undone(turn: View, gate: Gate) -> list[str]:
         elif at - 1 not in left:
             before = said[at - 1].text if at and said[at - 1].kind != "heading" else ""
             left[at] = f"{cut_clause(before, _LEAD)} {one.text}".lstrip()
+    later = [at for at, text in left.items() if _pattern("for later").match(said[at].heading)]
+    if len(later) > 1:  # what was put off takes one line
+        left[later[0]] = "; ".join(cut_clause(left[at], _LEAD) for at in later)
+        left = {at: text for at, text in left.items() if at not in later[1:]}
     return list(left.values())[:3]
 
 

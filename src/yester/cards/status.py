@@ -337,7 +337,7 @@ def _judge_left(
     if passing is None and not told:
         passing = _checked_later(turns, at, loose or left, back)
     if passing is not None or (not loose and 2 * len(committed) > len(left)):
-        return Status("done", "; ".join(filter(None, (told, _run_text(passing), lacks))))
+        return Status("done", "; ".join(filter(None, (told or lacks, _run_text(passing)))))
     if _is_broken_into(turns, at) and not _goes_on(turns, at, left, back):
         return Status("open", BROKEN_INTO)
     return Status("changed", "; ".join(filter(None, (_verified_by(turn, left), lacks))))

@@ -242,7 +242,9 @@ def find_open_ends(cards: Sequence[Item], now: int) -> Iterator[OpenEnd]:
         changed.update(card.files_modified)
         reason = _unfinished_reason(card, ends)
         whole = card_status(card) == "open" or (last and card_status(card) == "failed")
-        whole = whole and is_work(card) and not is_finished(card, later)
+        went_on = card.subtitle.endswith(_BROKEN_INTO)  # the same session has, with something
+        whole = whole and not went_on and not is_finished(card, later)
+        ends = [] if went_on else ends
         later.append(card)
         if len(sessions) > (_OPEN_SESSIONS if card.files_modified else _NEAR_SESSIONS):
             continue  # others have gone on from there
