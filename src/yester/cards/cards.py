@@ -280,7 +280,8 @@ def _waiting(turn: View, title: str, committed: bool) -> Iterator[str]:
     closing = turn.closing.body[-_OFFER:] if turn.closing is not None else ""
     found = _pattern("waits").search(closing)
     if title and found and not (found["commit"] and committed):
-        yield f"{_NOT_YET[found.lastgroup or '']}: {title}"
+        files = f" ({file_names(turn.edited, 2)})" if found["commit"] and turn.edited else ""
+        yield f"{_NOT_YET[found.lastgroup or '']}: {title}{files}"
 
 
 def _is_nameless(text: str) -> bool:

@@ -2,10 +2,11 @@
 agent said of it never does.
 
     reverted    its changes were taken back, by itself or by one of the next turns
-    open        the session ended in the midst of its changes, or with a question for the user
+    open        the session ended in the midst of its changes, or with a question for the user;
+                the next prompt broke into it; its commit was refused
     failed      the last check of its changes failed
-    done        a check of its changes passed, or they were committed
-    changed     files were changed, and nothing has verified it
+    done        a check of its changes passed, or the last of them were committed
+    changed     files were changed, and nothing has verified it, or no more than a linter
     answered    nothing was changed: a question and its answer
     talk        nothing was changed, and nothing worth keeping was said
 
