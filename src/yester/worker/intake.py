@@ -37,7 +37,8 @@ class _Due:
 
 @dataclass(slots=True)
 class Intake:
-    """`stored` is called when something was taken in."""
+    """`stored` is called when something was taken in, `refresh` before: an event must be judged by
+    settings that are at least as new as it is."""
 
     spool: Spool
     taker: Events
@@ -46,6 +47,7 @@ class Intake:
     marks: Marks
     answers: Answers
     stored: Callable[[], None]
+    refresh: Callable[[], None]
     clock: Callable[[], float]
     more: bool = True  # may the spool hold something?
     events: int = 0
@@ -96,6 +98,7 @@ class Intake:
                 for path in self.spool.list_waiting()
                 if path.name not in self._left and path not in held
             ]
+            self.refresh()
         # Near an event at which a worker has ended each is taken alone: it may have been one of the
         # others in its batch.
         near = map(_event_piece, self._waiting[:BATCH])

@@ -87,7 +87,7 @@ class Worker:
         self._answers = Answers(home, self._spool, self._events, self._background, self._log)
         self._intake = Intake(
             self._spool, self._events, self._log, self._watchdog, self._marks, self._answers,
-            self._items_stored, clock,
+            self._items_stored, self._refresh_settings, clock,
         )  # fmt: skip
         distilling = Distilling(self._store, self._log, self._marks, self._follow_distilled)
         self._arming = Chore("arming hooks", self._arm_hooks, self._log)
