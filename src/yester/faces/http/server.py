@@ -63,6 +63,7 @@ class Protocol(H11Protocol):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._deadlines: dict[str, asyncio.TimerHandle] = {}
+        self._known = False
 
     def _set_deadline(self, what: str, seconds: float) -> None:
         """The connection ends unless it has come by then."""
@@ -83,8 +84,10 @@ class Protocol(H11Protocol):
 
     @property
     def is_unknown(self) -> bool:
-        """Nothing that it asked for came with a token."""
-        return "yester.origin" not in (self.scope or ())
+        """Nothing that it asked for came with a token. The scope is that of the last request, which
+        may not have been looked at yet."""
+        self._known = self._known or "yester.origin" in (self.scope or ())
+        return not self._known
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._clear_deadline("head")
@@ -92,6 +95,7 @@ class Protocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        _ = self.is_unknown  # what is known of it by the request before
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._clear_deadline("head")
