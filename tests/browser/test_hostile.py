@@ -200,6 +200,6 @@ def test_hostile_text_in_the_address_stays_text(watched, viewer):
 @pytest.mark.requirement("DEL-04")
 def test_what_turns_text_round_or_hides_in_it_is_shown_as_a_mark(viewer):
     ids, _ = numbers(viewer.server, [*HOSTILE].index("bidi"))
-    opened(viewer.page, f"#/item/{ids['observation']}")
+    viewer.to(f"/item/{ids['observation']}")
     expect(viewer.page.locator("main")).to_contain_text("⟨U+202E⟩gnp.exe⟨U+2066⟩⟨U+200B⟩")
     assert not viewer.page.evaluate("/[\\u200b\\u202e\\u2066]/.test(document.body.innerText)")

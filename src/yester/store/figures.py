@@ -215,6 +215,9 @@ def filter_facets(store: Store, most: int, filters: Filters = ANYTHING) -> Facet
             sums = "sessions" if name == "agent" else "number"
         found = store.totals(table, (name,), (sums,), filters=filters)
         counts[name] = found if filters == ANYTHING else [row for row in found if row[0]]
+    if filters == ANYTHING:  # one may have sessions and no items
+        known = {project.key: 0 for project in store.projects()}
+        counts["project"] = list((known | dict(counts["project"])).items())
     return _make_facets(store, most, counts)
 
 
