@@ -429,6 +429,18 @@ HISTORIES = {
                    s.prompt("how old is the log?"), s.says("A day.")),
         ["open: broken into by the next prompt", "talk"],
     ),
+    "a check failed, and the user stopped what came next": (
+        lambda s: (changed(s), s.fails("pytest -q", "=== 2 failed, 7 passed in 0.31s ==="),
+                   s.says("I look for the cause."), s.refuses("Bash", {"command": "pip list"}),
+                   s.prompt("No, look at the pool first"), edit(s, CLIENT, NEW, NEW * 2),
+                   s.ran("pytest -q", "9 passed in 0.31s"), s.says("Done.")),
+        ["open: broken into by the next prompt", "done: `pytest -q` 9 passed"],
+    ),
+    "a part was committed, and the next prompt came while it went on": (
+        lambda s: (changed(s), s.commits("One connection per call"), s.says("Now the second task."),
+                   s.reads(TEST), s.prompt("how old is the log?"), s.says("A day.")),
+        ["open: broken into by the next prompt", "talk"],
+    ),
     "the client says that it was not the agent's last word": (
         lambda s: (s.prompt("Why does the first call fail?"), s.ran("pytest -q", "9 passed"),
                    s.says("The pool explains it. I try it now.", type="commentary"),

@@ -302,6 +302,8 @@ def _judge(changes: Changes, at: int, edits: Sequence[_Edit], back: int) -> Stat
         return Status("open", broken)
     failing, passing = _checks(turn, left)
     if not last and turn.is_stopped:
+        if left and failing is not None and _is_broken_into(turns, at):
+            return Status("open", BROKEN_INTO)
         failing = None  # what the user stopped in the middle has not come to its end
     if failing is not None and (left or not _commits_after(turn, failing)):
         again = _checked_later(turns, at, left, back) if left else None
@@ -337,9 +339,15 @@ def _judge_left(
         lacks = _lacking(turn, named, bool(loose))
     if passing is None and not told:
         passing = _checked_later(turns, at, loose or left, back)
+    deed = turn.last_deed
+    unfinished = deed is not None and not (deed.commits or deed.checks or deed.ran.command)
+    later = any(at < one.committed <= until for one in left)  # then it was found good as it was
+    broken_into = _is_broken_into(turns, at) and not _goes_on(turns, at, left, back)
+    if unfinished and not later and broken_into:
+        return Status("open", BROKEN_INTO)
     if passing is not None or (not loose and 2 * len(committed) > len(left)):
         return Status("done", "; ".join(filter(None, (told or lacks, _run_text(passing)))))
-    if _is_broken_into(turns, at) and not _goes_on(turns, at, left, back):
+    if broken_into:
         return Status("open", BROKEN_INTO)
     return Status("changed", "; ".join(filter(None, (_verified_by(turn, left), lacks))))
 
