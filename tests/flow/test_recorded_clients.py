@@ -72,13 +72,11 @@ SESSIONS = (
     Recorded(
         "pi", "01a1eeef-da70-7647-9fca-47f45e1434ae", "bash", "bash", f"{COMMAND}\n\n{PRINTED}",
     ),
-    # It asks again, without a prompt, when it hands a result on. Its tags around what a hook has
-    # added are still stored, empty; so is the heading of a result.
+    # It asks again, without a prompt, when it hands a result on.
     Recorded(
         "qwen-code", "0f6a5328-4ca0-413a-bd90-7aa5f54b69a9", "run_shell_command",
         "run_shell_command",
-        f"{COMMAND}\nx\n\nCommand: {COMMAND}\nDirectory: (root)\nOutput: {PRINTED}",
-        prompt=f"{PROMPT}\n<qwen:user-prompt-submit-context>\n\n</qwen:user-prompt-submit-context>",
+        f"{COMMAND}\nx\n\n{PRINTED}",
         told=("start", "prompt", "tool", "prompt", "stop"),
     ),
 )  # fmt: skip
