@@ -248,8 +248,8 @@ HISTORIES = {
         ["done: `pytest -q` 9 passed", "talk"],
     ),
     "committed in another repository": (
-        lambda s: (changed(s), edit(s, "/work/other/cart.py"),
-                   s.ran("cd /work/other && git commit -am 'Mend the cart'",
+        lambda s: (changed(s), edit(s, "/home/sam/other/cart.py"),
+                   s.ran("cd /home/sam/other && git commit -am 'Mend the cart'",
                          "[main abc1234] Mend the cart"), s.says("Committed."),
                    s.prompt("thanks"), s.says("Bye.")),
         ["changed: not verified", "talk"],
