@@ -77,6 +77,7 @@ def redact(text: str, spans: list[Span] | None = None, by_lines: bool = False) -
 
 # What stands in a text for a terminal, a shell, a compiler or a parser: colours, the end of a line
 # that goes on, a text in two pieces, a letter by its number.
+_SIGNS = ("\x1b[", "\\\n", "\\\r", "\\u", '" + "', "' + '")
 _BREAKS = re.compile(
     r"\x1b\[[0-9;:?]{0,40}[A-Za-z]|(?P<goes_on>[ \t]{0,8}\\\r?\n[ \t]{0,40})"
     r"|(?P<quote>[\"'])[ ]?\+[ ]?(?P=quote)|\\{1,2}u(?P<code>(?!00[0-7]|d[89a-f])[0-9a-f]{4})",
@@ -86,7 +87,7 @@ _BREAKS = re.compile(
 
 def _write_plainly(text: str, spans: list[Span] | None) -> str:
     """The text as it is meant, where it holds secrets that are seen only so."""
-    if not any(sign in text for sign in ("\x1b[", "\\\n", "\\\r", "\\u", '" + "', "' + '")):
+    if not _hides_something(text):
         return text
     edits = [
         (*m.span(), " " if m["goes_on"] else chr(int(m["code"], 16)) if m["code"] else "")
@@ -94,6 +95,10 @@ def _write_plainly(text: str, spans: list[Span] | None) -> str:
     ]
     found = _count_secret(apply_edits(text, edits, None)) if edits else 0
     return apply_edits(text, edits, spans) if found and found > _count_secret(text) else text
+
+
+def _hides_something(text: str) -> bool:
+    return any(sign in text for sign in _SIGNS)
 
 
 def _count_secret(text: str) -> int:
@@ -105,7 +110,7 @@ def _find_again(text: str, found: list[tuple[int, int, str]]) -> list[tuple[int,
     """What was found, and the same values wherever else they stand: a password is named once and
     used three lines below. Not one that may be a word of the text, a name or a number in it."""
     kinds = {text[start:end]: name for start, end, name in found if end - start >= _SHORTEST}
-    values = [value for value in kinds if text.count(value) > 1 and _is_telling(value.encode())]
+    values = [one for one in kinds if text.count(one) > 1 and _is_telling(_encode_text(one))]
     if not values:
         return found
     anywhere = re.compile("|".join(map(re.escape, sorted(values, key=len, reverse=True))))
@@ -132,7 +137,9 @@ def may_hold_secrets(text: str) -> bool:
     either: several texts are passed with one look."""
     raw = _encode_text(text)
     folded = raw.lower()
-    return bool(_named) or b"private" in folded or bool(_find_awake_rules(raw, folded))
+    if _named or b"private" in folded or _hides_something(text):
+        return True
+    return bool(_find_awake_rules(raw, folded))
 
 
 # What finds the secrets that the user has named, by the home that knows them. Whoever opens a store

@@ -14,7 +14,7 @@ from tests.redaction import Example, list_examples, list_near_misses
 from yester import redact as engine
 from yester.ingest.prepare import prepare_item
 from yester.model import Item, replace
-from yester.redact import find_secrets, load_rules, redact, strip_private
+from yester.redact import find_secrets, load_rules, may_hold_secrets, redact, strip_private
 
 pytestmark = pytest.mark.requirement("CAP-10")
 
@@ -427,6 +427,7 @@ def test_a_tag_put_together_again_and_again_hides_what_follows() -> None:
 )
 def test_colours_broken_lines_and_escapes_hide_nothing(text: str) -> None:
     assert "fakeW0rd9" not in redact(text)
+    assert may_hold_secrets(text)
 
 
 def test_a_text_without_a_secret_keeps_its_colours_and_broken_lines() -> None:
@@ -442,6 +443,10 @@ def test_a_value_that_was_found_goes_wherever_else_it_stands_in_the_text() -> No
     left = redact("DB_PASSWORD=fakeW0rd9xQ\nthen it printed fakeW0rd9xQ and (fakeW0rd9xQ)")
     assert "fakeW0rd9xQ" not in left
     assert left.count("[redacted:password]") == 3
+
+
+def test_half_a_character_in_a_value_stops_nothing() -> None:
+    assert "fakeW0rd" not in redact("DB_PASSWORD=fakeW0rd\ud8009xQ\nthen fakeW0rd\ud8009xQ again")
 
 
 def test_a_word_that_somebody_took_for_a_password_stays_where_it_is_a_word() -> None:
