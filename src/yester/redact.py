@@ -64,9 +64,11 @@ def redact(text: str, spans: list[Span] | None = None, by_lines: bool = False) -
     if len(text) < _SHORTEST and not _named:
         return text
     text = strip_private(text, spans, by_lines)
-    text = _write_plainly(text, spans)
     for _ in range(_PASSES):
-        found = find_secrets(text) or find_named(text)
+        found = find_secrets(text)
+        if _hides_something(text):
+            found = _unite_places(found + _find_hidden(text))
+        found = found or find_named(text)
         if not found:
             break
         found = _find_again(text, found)
@@ -85,25 +87,46 @@ _BREAKS = re.compile(
 )
 
 
-def _write_plainly(text: str, spans: list[Span] | None) -> str:
-    """The text as it is meant, where it holds secrets that are seen only so."""
-    if not _hides_something(text):
-        return text
-    edits = [
-        (*m.span(), " " if m["goes_on"] else chr(int(m["code"], 16)) if m["code"] else "")
-        for m in _BREAKS.finditer(text)
-    ]
-    found = _count_secret(apply_edits(text, edits, None)) if edits else 0
-    return apply_edits(text, edits, spans) if found and found > _count_secret(text) else text
-
-
 def _hides_something(text: str) -> bool:
     return any(sign in text for sign in _SIGNS)
 
 
-def _count_secret(text: str) -> int:
-    """How many characters of it are secret."""
-    return sum(end - start for start, end, _ in find_secrets(text))
+def _find_hidden(text: str) -> list[tuple[int, int, str]]:
+    """Where secrets are that are seen only in the text as it is meant."""
+    edits = [
+        (*m.span(), " " if m["goes_on"] else chr(int(m["code"], 16)) if m["code"] else "")
+        for m in _BREAKS.finditer(text)
+    ]
+    found = find_secrets(apply_edits(text, edits, None)) if edits else []
+    return [
+        (_place_before(edits, start), _place_before(edits, end, end=True), name)
+        for start, end, name in found
+    ]
+
+
+def _place_before(edits: Sequence[tuple[int, int, str]], place: int, end: bool = False) -> int:
+    """Where a place of the edited text is in the text as it was."""
+    shift = 0
+    for start, stop, new in edits:
+        at = start + shift
+        if place < at or (end and place == at):
+            break
+        if place < at + len(new):
+            return stop if end else start
+        shift += len(new) - (stop - start)
+    return place - shift
+
+
+def _unite_places(found: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """In order and disjoint; where two overlap, all of it goes by the name of the first."""
+    united: list[tuple[int, int, str]] = []
+    for start, end, name in sorted(found):
+        if united and start < united[-1][1]:
+            first, last, known = united.pop()
+            united.append((first, max(end, last), known))
+        else:
+            united.append((start, end, name))
+    return united
 
 
 def _find_again(text: str, found: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
@@ -115,13 +138,7 @@ def _find_again(text: str, found: list[tuple[int, int, str]]) -> list[tuple[int,
         return found
     anywhere = re.compile("|".join(map(re.escape, sorted(values, key=len, reverse=True))))
     again = [(*m.span(), kinds[m[0]]) for m in anywhere.finditer(text)]
-    merged: list[tuple[int, int, str]] = []
-    for start, end, name in sorted(found + again):
-        if merged and start < merged[-1][1]:
-            first, last, known = merged.pop()
-            start, end, name = first, max(end, last), known
-        merged.append((start, end, name))
-    return merged
+    return _unite_places(found + again)
 
 
 def _is_telling(value: bytes) -> bool:
