@@ -13,6 +13,7 @@ from msgspec import Struct
 from yester.errors import UsageError
 
 DAY = 86_400_000  # milliseconds
+QUARTER = 900_000  # of an hour: what clocks of different zones differ by
 _NUMBER = re.compile(r"\d{9,15}", re.ASCII)
 _MILLISECONDS = 100_000_000_000  # numbers from here on are no seconds
 _WHOLE_DAY = re.compile(r"\d{4}-\d\d-\d\d|today|yesterday", re.ASCII | re.IGNORECASE)

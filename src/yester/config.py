@@ -76,6 +76,7 @@ def _read_settings() -> Iterator[Setting]:
 SETTINGS = tuple(_read_settings())
 SECTIONS = tuple(dict.fromkeys(s.section for s in SETTINGS if s.section))
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
+TABLES = ("projects", "retention")  # whose names are the user's own
 
 
 class ProjectLine(Struct, forbid_unknown_fields=True):
@@ -204,11 +205,20 @@ def narrow_config(config: Config, variables: Mapping[str, str]) -> Config:
 
 def _explain_unknown(path: Path, name: str) -> str:
     """Of another version perhaps: no reason to remember nothing at all."""
+    return f"{path}: no setting is called {name!r}, so it changes nothing; {_guess_meant(name)}"
+
+
+def _guess_meant(name: str) -> str:
     from difflib import get_close_matches
 
     alike = get_close_matches(name, _BY_NAME, 1)
-    meant = f"did you mean {alike[0]}?" if alike else "`yester config` lists those there are"
-    return f"{path}: no setting is called {name!r}, so it changes nothing; {meant}"
+    return f"did you mean {alike[0]}?" if alike else "`yester config` lists those there are"
+
+
+def find_setting(name: str) -> Setting:
+    if name not in _BY_NAME:
+        raise ConfigError(f"no setting is called {name!r}; {_guess_meant(name)}")
+    return _BY_NAME[name]
 
 
 _FLAGS = {
@@ -286,6 +296,38 @@ def change_config(home: Path, changes: Mapping[str, Plain | None], section: str 
     """Write these values into config.toml, at the top or in a section; the rest stays as it is."""
     path = config_file(home)
     write_config_text(path, edit_config_text(read_config_text(path), changes, section))
+
+
+def change_text(text: str, name: str, value: str | None) -> str:
+    """The text of config.toml with a setting, or a line of one of `TABLES`, as it was typed; None:
+    without it."""
+    table, _, key = name.partition(".")
+    if table in TABLES and key:
+        number = value is not None and value.isascii() and value.isdecimal()
+        new = edit_config_text(text, {key: int(value or 0) if number else value}, table)
+        _parse_config(new, Path("config.toml"), {})
+        return new
+    setting, plain = find_setting(name), None
+    if value is not None:
+        warnings: list[str] = []
+        found = _check_value(setting, _parse_text(setting, value), "yester config", warnings)
+        if warnings:
+            raise ConfigError(warnings[0].rpartition(";")[0])
+        plain = list(found) if isinstance(found, tuple) else found
+    return edit_config_text(text, {name.rpartition(".")[2]: plain}, setting.section)
+
+
+def render_template() -> str:
+    """A config.toml to begin with: every setting with its default, behind a #."""
+    parts, section = ["# yester's settings: take away the # before what you change.\n"], ""
+    for setting in SETTINGS:
+        if setting.section != section:
+            section = setting.section
+            parts.append(f"\n# [{section}]\n")
+        value = list(setting.default) if isinstance(setting.default, tuple) else setting.default
+        line = edit_config_text("", {setting.name.rpartition(".")[2]: value})
+        parts.append(f"\n# {setting.help}\n# {line}")
+    return "".join(parts)
 
 
 def edit_config_text(text: str, changes: Mapping[str, Plain | None], section: str = "") -> str:

@@ -105,6 +105,7 @@ class StoreNewer(StoreError):
     """It was written by a newer yester."""
 
 
+TOO_MANY_FILES = "this process may open no file more; allow it some: ulimit -n 1024"
 NO_DATABASE = "is not a yester database"
 
 

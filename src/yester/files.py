@@ -12,11 +12,11 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EFBIG, EINVAL, ELOOP
-from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from stat import S_ISLNK, S_ISREG
 from typing import BinaryIO, cast
 
+from yester import machine
 from yester.errors import SourceError
 
 SMALL = 1 << 20  # bytes; a hundred times what a file of settings has
@@ -27,8 +27,8 @@ def open_file(path: Path, follow: bool = True) -> BinaryIO:
     try:
         # Looked at before it is opened: opening alone makes some devices act.
         _check_plain(path, path.stat(follow_symlinks=follow).st_mode)
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-        number = os.open(path, flags if follow else flags | os.O_NOFOLLOW)
+        flags = os.O_RDONLY | machine.NO_WAIT | machine.QUIET
+        number = os.open(path, flags if follow else flags | machine.NO_FOLLOW)
     except ValueError as error:  # a NUL in its name
         raise OSError(EINVAL, str(error), str(path)) from None
     try:
@@ -81,9 +81,9 @@ def replace_file(path: Path, data: str | bytes, sync: bool = False, mode: int = 
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | machine.QUIET, 0o600)
         with open(number, "wb") as file:
-            os.fchmod(number, mode)
+            machine.set_mode(number, mode)
             file.write(data.encode() if isinstance(data, str) else data)
             if sync:
                 file.flush()
@@ -104,7 +104,7 @@ def update_file(path: Path, text: str) -> None:
 
 def append_text(path: Path, text: str) -> None:
     """In one write, since others may do so at the same time; closed to others."""
-    number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | machine.QUIET, 0o600)
     with open(number, "wb", 0) as file:
         file.write(text.encode("utf-8", "replace"))
 
@@ -166,10 +166,11 @@ def append_shared(path: Path, make: Callable[[bytes], bytes]) -> bool:
     """Add to the end of a file what `make` says for what stands there, in one write; False where
     that is nothing. Where somebody else is appending, it is an error, and to be tried again."""
     read_shared(path)  # a link or a pipe is an error
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | machine.QUIET
+    flags |= machine.NO_FOLLOW | machine.NO_WAIT
     failure = "cannot be written ({})"
     with _name_failures(path, failure), open(os.open(path, flags, 0o600), "wb", 0) as file:
-        flock(file, LOCK_EX | LOCK_NB)
+        machine.lock_file(file.fileno())
         before = read_shared(path) or b""
         data = make(before)
         if file.write(data) < len(data):  # half a block would look like a whole one
@@ -197,7 +198,7 @@ def make_folder(root: Path, below: str) -> Path:
 def _sync_folder(path: Path) -> None:
     """The folder's entry onto the disk, where the file system can; the file itself is there."""
     with suppress(OSError):
-        number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        number = os.open(path, os.O_RDONLY | machine.QUIET)
         try:
             os.fsync(number)
         finally:

@@ -71,8 +71,9 @@ def ask_recall(home: Path, asked: Asked, root: str) -> Answer | None:
 class _Shared:
     """What the memories of several threads have in common."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], database: str) -> None:
         self.environ = dict(environ)
+        self.database = database
         self.opened = False  # there is a store, or was one
         self.worker_turn = threading.Lock()
         self.loading = threading.Lock()
@@ -88,8 +89,9 @@ class Memory:
 
     `cwd` is the folder in which questions are asked; "" where that is nowhere (HTTP, Python). `who`
     and `origin` stand in the history of what is written: a face, and the user or a program. Without
-    `ask_worker` every question is answered here. Unless it `recreates`, a home that was moved or
-    removed meanwhile is an error, and no new store is made in its place.
+    `ask_worker` every question is answered here. `database` is a server's address. Unless it
+    `recreates`, a home that was moved or removed meanwhile is an error, and no new store is made in
+    its place.
     """
 
     patience = 0.15  # seconds; what git tells later is left out
@@ -104,14 +106,15 @@ class Memory:
         origin: str = "user",
         ask_worker: AskWorker | None = ask_recall,
         recreates: bool = True,
+        database: str = "",
     ) -> None:
         self.home = home
         self.environ = environ
         self.cwd = cwd
         self.who, self.origin = who, origin
-        self._question = ask_worker
+        self._question = None if database else ask_worker  # the worker has another store
         self._recreates = recreates
-        self._shared = _Shared(environ)
+        self._shared = _Shared(environ, database)
         self._shared.opened = self.exists()
         self._store: Store | None = None
         self._empty: tuple[Store, TemporaryDirectory[str]] | None = None
@@ -196,12 +199,21 @@ class Memory:
 
     # --- the store ------------------------------------------------------------------------------
 
+    @property
+    def target(self) -> Path | str:
+        """Where the store is: in the home, or on a server."""
+        from yester.store import find_target
+
+        return self._shared.database or find_target(self.home)
+
     def exists(self) -> bool:
         """Is there a store? Reading makes none."""
         from yester.store import store_exists
 
         try:
-            return store_exists(self.home)
+            return store_exists(self.target)
+        except ConfigError:
+            return True  # whoever opens it is told
         except OSError:
             return False
 
@@ -222,7 +234,7 @@ class Memory:
         self.close()
         from yester.operate.backups import open_safely
 
-        self._store = open_safely(self.home, self.config, self.now)
+        self._store = open_safely(self.home, self.config, self.now, target=self.target)
         self._shared.opened = True
         return self._store
 

@@ -360,6 +360,47 @@ class Source(Struct, frozen=True):
     state: Mapping[str, object] = field(default_factory=dict)
 
 
+class Machine(Struct, frozen=True):
+    """One of the owner's machines that write the log. `own`: it is this one, or was, before a
+    backup was restored."""
+
+    key: str  # random; what follows the first - is newer where it sorts later
+    name: str
+    seen: int = 0  # when it last wrote, by its own clock
+    own: bool = False
+
+
+class LogSegment(Struct, frozen=True):
+    """A segment of the log that has been read, or written."""
+
+    machine: str
+    number: int
+    mark: str  # a digest of its bytes
+
+
+class LogItem(Struct, frozen=True):
+    """An item as the log has it."""
+
+    item: int
+    origin: str  # the machine that it is from
+    place: int  # the number of that machine's segment
+    sent: bool  # does the present log have it?
+    hash: str
+    kind: str
+    ref: str = ""  # of what may be taken out again, or be called otherwise
+    root: str = ""  # of a structured memory: a digest of what it is called
+    version: int = 0  # of that memory, here
+    head: str = ""  # the version in the log that it is
+
+
+class LogVersion(Struct, frozen=True):
+    """A version of a structured memory, and those that it was made of."""
+
+    root: str
+    mark: str
+    parents: tuple[str, ...] = ()
+
+
 # In place of a session: the one that goes on in the project it is asked in; an agent may follow.
 RUNNING = "?"
 

@@ -14,8 +14,9 @@ from tests import finding
 from yester.errors import StoreBusy, StoreDamaged, StoreError, StoreNewer
 from yester.ingest.prepare import prepare_item
 from yester.model import Filters, Item, Paging, replace
+from yester.store import open_store, store_files
 from yester.store.lock import write_lock
-from yester.store.sqlite import rows
+from yester.store.rows import rows
 from yester.store.sqlite.store import SqliteStore
 
 
@@ -194,3 +195,15 @@ def test_the_newest_of_what_is_rare_is_found_without_reading_what_is_not(store):
         "NOT IN"
         not in rows.filter_condition(replace(filters, kinds=("note", "prompt")), [1], []).sql
     )
+
+
+@pytest.mark.requirement("STO-06")
+def test_a_backup_is_a_whole_store(store, tmp_path):
+    (tmp_path / "copy").mkdir()
+    store.backup(*store_files(tmp_path / "copy"))
+    copy = open_store(tmp_path / "copy", now=2_000)
+    try:
+        assert len(finding.by_words(copy, ["common"])) == 30
+        assert copy.check() == []
+    finally:
+        copy.close()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.store.test_store import BACKENDS, item, put, refs
+from tests.store.test_store import item, put, refs
+from tests.stores import BACKENDS
 from yester.errors import StoreReplaced
 from yester.ingest.prepare import prepare_item
 from yester.model import (

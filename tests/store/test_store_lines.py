@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.store.test_store import BACKENDS, put
+from tests.store.test_store import put
+from tests.stores import BACKENDS
 from tests.unit.test_edits import NEW, OLD, used
 from yester.model import Filters, Probe, replace
 from yester.store import open_store

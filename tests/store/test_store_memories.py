@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests import finding
-from tests.store.test_store import BACKENDS, DAY, found, item, put, refs
+from tests.store.test_store import DAY, found, item, put, refs
+from tests.stores import BACKENDS
 from yester.errors import StoreChanged
 from yester.ingest.prepare import prepare_item
 from yester.memories.lifecycle import successor_id

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests import finding
 from tests.readings import every_item
-from tests.store.test_store import BACKENDS, DAY, FILTER_TABLE, FILTERED, item, put, refs
+from tests.store.test_store import DAY, FILTER_TABLE, FILTERED, item, put, refs
+from tests.stores import BACKENDS
 from yester.ingest.prepare import prepare_item
 from yester.model import Filters, Paging, Probe, Project
 from yester.store import maintenance_of
@@ -178,14 +179,15 @@ def large(request, tmp_path_factory):
     for at in NEAR:
         vectors[at] = towards(QUERY, 0.6 + 0.03 * (at % 11), at)
     with store.transaction("items"):
-        for at in range(MANY):
-            rare = at < 3
-            entry = item(
-                f"r{at}", f"text {at}", project="name:small" if rare else "name:large",
-                kind="note" if rare else "message", epoch=(10 if rare else 50) * DAY,
-                files_read=("rare.py",) if rare else (),
-            )  # fmt: skip
-            store.put([prepare_item(entry)])
+        rare = {"project": "name:small", "epoch": 10 * DAY}
+        rare |= {"kind": "note", "files_read": ("rare.py",)}
+        common = {"project": "name:large", "epoch": 50 * DAY}
+        store.put(
+            [
+                prepare_item(item(f"r{at}", f"text {at}", **(rare if at < 3 else common)))
+                for at in range(MANY)
+            ]
+        )
         for at, one in enumerate(every_item(store)):
             store.put_vectors(one.id, MODEL, [vectors[at]])
     yield store, vectors

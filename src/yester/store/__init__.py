@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
-from yester.errors import UsageError
+from yester.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from yester.model import Entry, Filters, Item
-    from yester.store.contract import Maintenance, Store
+    from yester.store.contract import Maintenance, Roaming, Store
     from yester.store.migrate import Migration
 
-Target = Path | str  # a home, or a URL: sqlite:///FOLDER
+Target = Path | str  # a home, or a URL: sqlite:///FOLDER, postgresql://…
 BeforeMigration = Callable[["Store"], object]
 _PAGE = 1_000  # items
 
@@ -25,58 +26,121 @@ def open_store(
     target: Target,
     *,
     now: int,
+    home: Path | None = None,
     patience: float | None = None,
     before_migration: BeforeMigration | None = None,
     steps: Sequence[Migration] | None = None,
 ) -> Store:
     """The store of this target, made where there is none, with its schema brought up to date.
 
-    `patience` is how long to wait for another writer, in seconds. `before_migration(store)` is
-    called once when an existing store is about to be changed. `steps`: other migrations than those
-    of this yester.
+    `home` has the secrets and what was forgotten, where the target is no folder. `patience` is how
+    long to wait for another writer, in seconds. `before_migration(store)` is called once when an
+    existing store is about to be changed. `steps`: other migrations than those of this yester.
     """
+    folder = _sqlite_folder(target)
+    home = folder or home
+    if home and (home / "secrets").exists():  # looked at first: loading them takes a while
+        from yester.known_secrets import keep_out_secrets
+
+        keep_out_secrets(home)
+    if folder is None:
+        if home:
+            (home / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
+            home.chmod(0o700)
+        postgres = _load_postgres()
+        wait = postgres.connection.PATIENCE if patience is None else patience
+        store: Store = postgres.store.PostgresStore.open_url(
+            str(target), now=now, home=home, patience=wait, steps=steps
+        )
+        return store
     from yester.store.sqlite.maintenance import PATIENCE
     from yester.store.sqlite.store import SqliteStore
 
-    wait = PATIENCE if patience is None else patience
-    if (_sqlite_folder(target) / "secrets").exists():  # looked at first: loading them takes a while
-        from yester.known_secrets import keep_out_secrets
-
-        keep_out_secrets(_sqlite_folder(target))
     return SqliteStore.open_folder(
-        _sqlite_folder(target), now=now, patience=wait, before_migration=before_migration,
-        steps=steps,
+        folder, now=now, patience=PATIENCE if patience is None else patience,
+        before_migration=before_migration, steps=steps,
     )  # fmt: skip
 
 
+def find_target(home: Path) -> Target:
+    """Where the store of a home is: in it, or on the server that its file `database` names. That is
+    no setting, and no variable: a repository has no say in it."""
+    try:
+        named = (home / "database").read_text("utf-8").strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return home
+    if not is_server_url(named):
+        raise ConfigError(
+            f"{home / 'database'}: write postgresql://USER@HOST/DATABASE in it, or take it away"
+        )
+    return named
+
+
 def store_exists(target: Target) -> bool:
-    return sqlite_file(_sqlite_folder(target)).exists()
+    """On a server there is always one: opening it makes what is missing."""
+    folder = _sqlite_folder(target)
+    return folder is None or sqlite_file(folder).exists()
 
 
 def store_location(target: Target) -> str:
     """Where the store of a target is, for messages."""
-    return str(sqlite_file(_sqlite_folder(target)))
+    folder = _sqlite_folder(target)
+    if folder is None:
+        shown: str = _load_postgres().connection.parse_url(str(target)).shown
+        return shown
+    return str(sqlite_file(folder))
 
 
 def store_files(target: Target) -> tuple[Path, ...]:
     """The files that hold what is stored, and that only their owner may read."""
-    return (sqlite_file(_sqlite_folder(target)),)
+    folder = _sqlite_folder(target)
+    return () if folder is None else (sqlite_file(folder),)
 
 
 def sqlite_file(folder: Path) -> Path:
     return folder / "yester.db"
 
 
-def _sqlite_folder(target: Target) -> Path:
+def is_server_url(target: Target) -> bool:
+    """Does it name a PostgreSQL server?"""
+    return not isinstance(target, Path) and target.startswith(("postgresql://", "postgres://"))
+
+
+def refuse_server(target: Target, command: str) -> None:
+    """UsageError where it is one: the command works with a file."""
+    if is_server_url(target):
+        raise UsageError(
+            f"yester {command} works with the file of a store, and this one is on a server"
+            f" ({store_location(target)}); use its tools: pg_dump, pg_restore"
+        )
+
+
+def _sqlite_folder(target: Target) -> Path | None:
+    """None for a store on a server."""
+    if is_server_url(target):
+        return None
     scheme, found, rest = str(target).partition("://")
     if isinstance(target, Path) or not found:
         return Path(target)
     if scheme != "sqlite" or not rest.startswith("/"):
         # What stands behind the scheme may hold a password.
         raise UsageError(
-            f"store {scheme + '://…'!r}: there is no such store; write a folder, or sqlite:///FOLDER"
+            f"store {scheme + '://…'!r}: there is no such store; write a folder, sqlite:///FOLDER"
+            " or postgresql://USER@HOST/DATABASE"
         )
     return Path(rest)
+
+
+def _load_postgres() -> Any:
+    """The engine for servers, whose driver is an extra."""
+    try:
+        from yester.store.postgres import connection, store
+    except ImportError as error:
+        raise UsageError(
+            f"a store on a server needs a package that is not there ({error.name});"
+            " pip install 'yester[postgres]'"
+        ) from error
+    return SimpleNamespace(connection=connection, store=store)
 
 
 def engine_version() -> str:
@@ -87,13 +151,13 @@ def engine_version() -> str:
 
 
 def maintenance_of(store: Store) -> Maintenance:
-    """What looks after the store's file: checks, copies, a new index."""
-    from yester.errors import StoreError
-    from yester.store.sqlite.store import SqliteStore
+    """What looks after a store: checks, copies, a new index. On a server some of it is refused."""
+    return cast("Maintenance", store)
 
-    if not isinstance(store, SqliteStore):
-        raise StoreError(f"{store.location} looks after itself; use the tools of its database")
-    return store
+
+def keeps_file(store: Store) -> bool:
+    """Is it a file of ours, of which there are copies?"""
+    return not is_server_url(store.location)
 
 
 def walk_items(
@@ -107,6 +171,16 @@ def walk_items(
     while page := store.select(filters or ANYTHING, Paging(_PAGE, 0, True, behind, statuses)):
         yield from page
         behind = (page[-1].epoch, page[-1].id)
+
+
+def roaming_of(store: Store) -> Roaming:
+    """What compares the store with the log of its owner's machines."""
+    from yester.errors import StoreError
+    from yester.store.sqlite.store import SqliteStore
+
+    if not isinstance(store, SqliteStore):
+        raise StoreError(f"{store.location} is reached from every machine; it needs no roaming")
+    return store
 
 
 def copy_store(path: Path, folder: Path) -> Path:
@@ -134,21 +208,27 @@ def rewrite_texts(
 ) -> int:
     """Every text that is stored, changed; how many rows are, or would be. Without
     `prepare`, items are left out; only quotes: what histories and ledgers give of what was said."""
-    from yester.store.sqlite.store import SqliteStore
+    from yester.store.rows.forgetting import ForgetRows
 
-    assert isinstance(store, SqliteStore)
+    assert isinstance(store, ForgetRows)
     return store.rewrite_texts(change, prepare, apply, only_quotes)
 
 
 def scrub_store(path: Path, home: Path) -> None:
     """Nothing that was deleted is left in a store's file, its index or its log."""
-    from yester.store.sqlite import forgetting
+    from yester.store.sqlite import maintenance
 
-    forgetting.scrub_file(path, home)
+    maintenance.scrub_file(path, home)
+
+
+def store_values(store: Store) -> Iterator[bytes]:
+    """The same of a store on a server."""
+    values: Iterator[bytes] = cast(Any, store).read_values()
+    return values
 
 
 def read_values(path: Path) -> Iterator[bytes]:
     """Every text and blob of a store's file, row by row."""
-    from yester.store.sqlite import forgetting
+    from yester.store.sqlite import maintenance
 
-    return forgetting.read_values(path)
+    return maintenance.read_values(path)

@@ -30,7 +30,8 @@ Lock = Literal["ledger", "spend", "memories", "places", "events", "items", "work
 Row = (
     model.Injection | model.Feedback | model.Spend | model.Event | model.Turn | model.OwedStart
     | model.Refinement | model.Archived | model.Muted | model.Skipped | model.Answered
-    | model.Source | model.Failure
+    | model.Source | model.Failure | model.Machine | model.LogSegment | model.LogItem
+    | model.LogVersion
 )  # fmt: skip
 R = TypeVar("R", bound=Struct)
 
@@ -218,10 +219,12 @@ class Ledger(Protocol):
         """Write rows down, inside a transaction; their ids, 0 where one has none or was known.
 
         Known already, so that the row stays as it is: an event, a muted session, feedback of the
-        same kind on an item in a session. Replaced: a turn (session, key), an owed start (session),
+        same kind on an item in a session, a segment of the log, a version in it. Replaced: a turn
+        (session, key), an owed start (session),
         a refinement (session, turn), an archived session, how far a transcript was read (path), a
-        spend (id), a failure (item, mark). Added up: skipped records, answers. Passed over: how far
-        a transcript was read of a project that was forgotten."""
+        spend (id), a failure (item, mark), a machine (key), an item of the log (item). Added up:
+        skipped records, answers. Passed over: how far a transcript was read of a project that was
+        forgotten."""
 
     def retract(self, kind: type[Row], where: Mapping[str, object]) -> int:
         """Take back rows with these values, inside a transaction; how many there were."""
@@ -320,3 +323,19 @@ class Maintenance(Protocol):
 
     def backup(self, path: Path) -> None:
         """A consistent copy at `path`, made while others read and write."""
+
+
+class Roaming(Protocol):
+    """How a store on one machine stands to the log that its owner's machines share
+    (`yester.store.roaming_of`)."""
+
+    def find_unsent(self, own: Collection[str]) -> list[int]:
+        """Items that the log does not have, or has otherwise: those from here (`own` are this
+        machine's names), and memories, whoever wrote them first; the oldest rows first."""
+
+    def find_departed(self) -> list[model.LogItem]:
+        """What the log has of items that are here no more, and were not forgotten."""
+
+    def forget_log(self) -> None:
+        """Inside a transaction: nothing of the log has been read or written yet. What is known of
+        where items came from stays."""

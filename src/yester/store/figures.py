@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct, field
 
-from yester.clock import DAY
+from yester.clock import DAY, format_day
 from yester.model import (
     ANYTHING,
     CURATED,
+    ON_REQUEST,
     Event,
     Failure,
     Feedback,
     Filters,
     Injection,
+    LogItem,
+    Machine,
     Paging,
     Project,
     replace,
@@ -92,6 +95,15 @@ class ShownAt(Struct, frozen=True):
     discovery_tokens: int
 
 
+# Lines that agents were given unasked, by the project of what was given, and how many were used.
+class ProjectUse(Struct, frozen=True):
+    project: str
+    given: int
+    used: int
+    tokens: int
+    discovery_tokens: int
+
+
 # What agents were told at the moment of action: error, command, rule or plan; how often something
 # was done about it, nothing was, and it did not help or the user called it useless.
 class Reflex(Struct, frozen=True):
@@ -111,10 +123,12 @@ class Daily(NamedTuple):
     """What happened on days (UTC, counted from 1970); a day without anything is left out."""
 
     items: Mapping[str, Mapping[int, int]]  # type, else kind → day → active items
-    shown: Mapping[int, tuple[int, int, int]]  # day → lines, their tokens, those behind them
+    # day → lines, their tokens, those behind them, lines of which something came
+    shown: Mapping[int, tuple[int, int, int, int]]
     lags: Mapping[int, Lag]  # from hook to store
     answers: Mapping[int, Lag]  # what hooks waited for the worker
-    errors: Mapping[int, tuple[int, int]]  # day → met, and how many of these have ended
+    # day → met, how many of these have ended, and how many had been met on an earlier day
+    errors: Mapping[int, tuple[int, int, int]]
 
 
 class Part(NamedTuple):
@@ -135,6 +149,7 @@ class Facets(Struct, kw_only=True):
     concepts: dict[str, int]
     agents: dict[str, int]  # the sessions of each
     projects: dict[str, int]
+    days: dict[str, int]  # (UTC) the oldest first; of everything there is none
 
 
 def content_counts(store: Store) -> Counts:
@@ -215,6 +230,7 @@ def filter_facets(store: Store, most: int, filters: Filters = ANYTHING) -> Facet
             sums = "sessions" if name == "agent" else "number"
         found = store.totals(table, (name,), (sums,), filters=filters)
         counts[name] = found if filters == ANYTHING else [row for row in found if row[0]]
+    counts["day"] = [] if filters == ANYTHING else store.totals("item", ("day",), filters=filters)
     if filters == ANYTHING:  # one may have sessions and no items
         known = {project.key: 0 for project in store.projects()}
         counts["project"] = list((known | dict(counts["project"])).items())
@@ -232,7 +248,10 @@ def item_facets(store: Store, ids: Sequence[int], most: int) -> Facets:
         "agent": Counter(agent for agent, _ in sessions),
         "project": Counter(item.project for item in items),
     }
-    return _make_facets(store, most, {name: count.items() for name, count in counts.items()})
+    days = Counter(item.epoch // DAY for item in items)
+    return _make_facets(
+        store, most, {name: count.items() for name, count in counts.items()} | {"day": days.items()}
+    )
 
 
 def _make_facets(store: Store, most: int, counts: Mapping[str, Iterable[Any]]) -> Facets:
@@ -245,6 +264,7 @@ def _make_facets(store: Store, most: int, counts: Mapping[str, Iterable[Any]]) -
         concepts=_most_frequent(counts["concept"], most),
         agents=_most_frequent(counts["agent"]),
         projects=_most_frequent((names[key], number) for key, number in counts["project"]),
+        days={format_day(day * DAY): number for day, number in sorted(counts["day"]) if day},
     )
 
 
@@ -308,6 +328,21 @@ def shown_totals(store: Store, since: int) -> list[ShownAt]:
     return [ShownAt(*row) for row in store.totals("shown", ("event",), sums, since=since)]
 
 
+def use_by_project(store: Store, since: int) -> list[ProjectUse]:
+    """Lines that agents were given unasked from then on, and of how many something came; the
+    project is that of what was given."""
+    sums = ("number", "used", "tokens", "discovery_tokens")
+    counts: dict[str, list[int]] = {}
+    rows = store.totals("shown", ("event", "project"), sums, since=since)
+    for event, key, *numbers in rows:
+        if event != ON_REQUEST:
+            known = counts.setdefault(key, [0] * len(sums))
+            counts[key] = [one + other for one, other in zip(known, numbers, strict=True)]
+    names = {project.key: project.name for project in store.projects()}
+    found = [ProjectUse(names.get(key, ""), *numbers) for key, numbers in counts.items()]
+    return sorted(found, key=lambda one: (-one.given, one.project))
+
+
 def middle_lag(store: Store, limit: int) -> Lag:
     """What the last events took from hook to store."""
     lags = sorted(event.lag for event in store.entries(Event, page=Paging(limit=limit)))
@@ -321,18 +356,27 @@ def daily_figures(store: Store, since: int) -> Daily:
     where = {"status": "active"}
     for day, label, number in store.totals("item", ("day", "label"), where=where, since=begin):
         items[label][day] = number
-    sums = ("number", "tokens", "discovery_tokens")
+    sums = ("number", "tokens", "discovery_tokens", "used")
     shown = {
-        day: (lines, tokens, discovered)
-        for day, lines, tokens, discovered in store.totals("shown", ("day",), sums, since=begin)
+        day: (lines, tokens, discovered, used)
+        for day, lines, tokens, discovered, used in store.totals(
+            "shown", ("day",), sums, since=begin
+        )
     }
     lags = store.totals("event", ("day", "lag"), since=begin)
     answers = store.totals("answered", ("day", "ms"), since=begin)
-    errors: defaultdict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    for day, came, number in store.totals("failure", ("day", "came"), since=begin):
-        if came != "printed":
-            met, ended = errors[day]
-            errors[day] = met + number, ended + (number if came != "left" else 0)
+    errors: defaultdict[int, tuple[int, int, int]] = defaultdict(lambda: (0, 0, 0))
+    known: dict[str, int] = {}  # what an error has in common with its like → the day it was met
+    for day, came, mark, number in store.totals("failure", ("day", "came", "mark")):
+        if came == "printed":
+            continue
+        first = known.setdefault(mark, day)
+        if day >= begin // DAY:
+            met, ended, again = errors[day]
+            errors[day] = (
+                met + number, ended + (number if came != "left" else 0),
+                again + (number if day > first else 0),
+            )  # fmt: skip
     return Daily(items, shown, _middles_by_day(lags), _middles_by_day(answers), errors)
 
 
@@ -391,3 +435,10 @@ def _percentile_of(found: Sequence[tuple[int, int]], percent: int) -> int:
             return ms
         wanted -= number
     return found[-1][0]
+
+
+def name_origins(store: Store, items: Sequence[int]) -> dict[int, str]:
+    """The machines of those items that came from another one."""
+    machines = {one.key: one.name for one in store.entries(Machine) if not one.own}
+    rows = store.entries(LogItem, {"item": list(items)}) if machines else []
+    return {row.item: machines[row.origin] for row in rows if row.origin in machines}

@@ -6,13 +6,13 @@ lock to recognise. The holder's pid is written into the file for the message alo
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from yester import machine
 from yester.errors import StoreBusy
 
 _POLL = 0.002
@@ -21,23 +21,23 @@ _POLL = 0.002
 @contextmanager
 def write_lock(path: Path, patience: float) -> Iterator[None]:
     """Hold the lock; StoreBusy after `patience` seconds, naming the process that has it."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | machine.QUIET, 0o600)
     try:
         deadline = time.monotonic() + patience
         while True:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                machine.lock_file(handle)
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
+                    holder = machine.read_start(handle, 32).decode("ascii", "replace").strip()
                     raise StoreBusy(
-                        f"{path}: process {holder} has been writing for over {patience:g} s; "
-                        "wait for it or stop it"
+                        f"{path}: process {holder or 'unknown'} has been writing for over "
+                        f"{patience:g} s; wait for it or stop it"
                     ) from None
                 time.sleep(_POLL)
         with suppress(OSError):  # a full disk; there may be room where it matters
-            os.pwrite(handle, f"{os.getpid():<10}\n".encode(), 0)
+            machine.write_start(handle, f"{os.getpid():<10}\n".encode())
         yield
     finally:
         os.close(handle)  # lets go of the lock

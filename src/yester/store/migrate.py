@@ -68,5 +68,6 @@ def apply_migrations(db: apsw.Connection, steps: Sequence[Migration], now: int) 
             )
             db.execute("COMMIT")
         except BaseException:
-            db.execute("ROLLBACK")
+            if db.in_transaction:  # else BEGIN or COMMIT was interrupted
+                db.execute("ROLLBACK")
             raise

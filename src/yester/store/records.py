@@ -86,6 +86,13 @@ LEDGER: Mapping[type[Struct], Table] = {
             encoded=dict.fromkeys(("changes", "tried"), tuple[int, ...]),
         ),
         Table(model.Source, "source", "path", "replaced", encoded={"state": dict}),
+        Table(model.Machine, "roam_machine", "key", "replaced"),
+        Table(model.LogSegment, "roam_segment", "machine, number, mark", "kept"),
+        Table(model.LogItem, "roam_item", "item", "replaced"),
+        Table(
+            model.LogVersion, "roam_version", "root, mark", "kept",
+            encoded={"parents": tuple[str, ...]},
+        ),
         Table(model.Join, "project_join", renamed={"into": "into_key"}),
         Table(model.Change, "memory_change", encoded={"before": dict | None, "after": dict}),
     )

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from heapq import nlargest
 from itertools import compress, islice
 
 import apsw
@@ -19,17 +18,17 @@ from msgspec import Struct
 
 from yester import model
 from yester.model import Document, Expression, Filters, Item
-from yester.store.sqlite.rows import Condition, put_sql
+from yester.store.rows.rows import Condition, put_sql
+from yester.store.rows.search import Weighted
 from yester.text.document import read_fields
 from yester.text.terms import term_hash
 
 _PROJECT_BITS = 24
 # Postings looked at per query: enough for the rarest terms of any question, bounded at any size.
 _POSTINGS = 3_500
-_KNOWN_TERMS = 500_000  # bound of the set that saves writing known terms again
+_KNOWN_TERMS = 50_000  # bound of the set that saves writing known terms again
 _RARE = 2_000  # postings of a term that is cheaper to read whole than together with a filter
 _LISTS = 32  # terms that choose candidates; all of them score
-Weighted = Sequence[tuple[str, float, int]]  # (term, weight, number of postings)
 decode_ids = msgspec.json.Decoder(list[int]).decode
 _OF_LENGTHS = ("project", "kind", "field")
 _ADD_LENGTHS = put_sql("length", (*_OF_LENGTHS, "items", "terms"), _OF_LENGTHS, adding=True)
@@ -180,14 +179,21 @@ def excluded_expression(must: Expression | None, projects: Iterable[int] = ()) -
     return " OR ".join(filter(None, found))
 
 
-def count_items(db: apsw.Connection, term: str, projects: Sequence[int]) -> int:
-    """How many items hold a term, of these projects or of all."""
-    low = term_hash(term) << _PROJECT_BITS
+def count_items(
+    db: apsw.Connection, terms: Collection[str], projects: Sequence[int] = ()
+) -> dict[str, int]:
+    """How many items hold each term, of these projects or of all."""
+    lowest = [term_hash(term) << _PROJECT_BITS for term in terms]
     if projects:
-        where, keys = f"IN ({','.join('?' * len(projects))})", [low | one for one in projects]
+        where = f"key IN ({','.join(f'j.value + {one}' for one in projects)})"
     else:
-        where, keys = "BETWEEN ? AND ?", [low, low | (1 << _PROJECT_BITS) - 1]
-    return db.execute(f"SELECT sum(items) FROM frequency WHERE key {where}", keys).get or 0
+        where = f"key BETWEEN j.value AND j.value + {(1 << _PROJECT_BITS) - 1}"
+    counts = db.execute(
+        f"SELECT (SELECT sum(items) FROM frequency WHERE {where})"
+        " FROM json_each(?) j ORDER BY j.key",
+        (str(lowest),),
+    )
+    return {term: count or 0 for term, (count,) in zip(terms, counts, strict=True)}
 
 
 class Postings(Struct):
@@ -244,8 +250,7 @@ class Postings(Struct):
                     scores[id_] = held(id_, 0.0) + weight
         for id_ in self.left_out:
             scores.pop(id_, None)
-        best = nlargest(limit, zip(scores.values(), scores.keys(), strict=True))
-        return [id_ for _, id_ in best]
+        return _best_ids(scores, limit)
 
     def _posting_lists(
         self, chosen: Sequence[tuple[str, float]]
@@ -253,10 +258,11 @@ class Postings(Struct):
         marks = self.members
         # Reading a posting costs as much as a dozen that are walked past to find both words.
         most = _RARE if marks is None else max(_RARE, marks.count(1) // 12)
+        held = count_items(self.db, [term for term, _ in chosen]) if self._filtered else {}
         rare: list[tuple[str, float, list[int]]] = []
         for term, weight in chosen:
             quoted = f'"{term}"'
-            if not self._filtered or count_items(self.db, term, ()) > most:
+            if not self._filtered or held[term] > most:
                 yield weight, self._narrowed_ids(quoted, _POSTINGS)
                 continue
             ids = self._matching_ids(quoted, most)
@@ -294,3 +300,13 @@ class Postings(Struct):
             (match, *values, most),
         )
         return decode_ids(found.get)
+
+
+def _best_ids(scores: Mapping[int, float], most: int) -> list[int]:
+    """The best first, of equals the newest. Of thousands few are wanted: to sort their bare scores
+    costs a third of sorting them with their ids."""
+    least = sorted(scores.values(), reverse=True)[most - 1] if 0 < most < len(scores) else 0.0
+    best = [id_ for id_, score in scores.items() if score > least]
+    best.sort(key=lambda id_: (-scores[id_], -id_))
+    equal = sorted((id_ for id_, score in scores.items() if score == least), reverse=True)
+    return (best + equal)[:most]

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import wraps
+from errno import EMFILE
 from io import BufferedReader
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
 
-from yester.errors import NO_DATABASE, StoreBusy, StoreDamaged, StoreError, YesterError
+from yester.errors import (
+    NO_DATABASE,
+    TOO_MANY_FILES,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    YesterError,
+)
 from yester.files import open_unpacked
 from yester.store import sqlite_file
 from yester.store.lock import write_lock
-from yester.store.migrate import check_version
 
 _PACKING = 1  # of 9: a third of the size; more takes far longer and gains little
 _CHUNK = 1 << 20
+_FILES = 8  # that a store in use has open, its locks and journals among them
+_POLL = 0.05  # seconds
 PATIENCE = 10.0  # seconds to wait for another writer's batch of a fraction of a second
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def lock_file(home: Path) -> Path:
@@ -209,7 +215,22 @@ _SENTENCES: Sequence[tuple[tuple[type[Exception], ...], type[YesterError], str]]
 )  # fmt: skip
 
 
+def _may_open_more() -> bool:
+    """As many files as a store has: SQLite cannot say that it was this."""
+    opened: list[int] = []
+    try:
+        opened += (os.open(os.devnull, os.O_RDONLY) for _ in range(_FILES))
+    except OSError as error:
+        return error.errno != EMFILE
+    finally:
+        for handle in opened:
+            os.close(handle)
+    return True
+
+
 def explain_error(error: apsw.Error | OSError, path: Path) -> YesterError:
+    if isinstance(error, OSError | apsw.CantOpenError) and not _may_open_more():
+        return StoreError(f"{path}: {TOO_MANY_FILES}")
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         return StoreError(f"{error.filename or path}: {reason}; check the folder and the disk")
@@ -226,16 +247,42 @@ def explain_error(error: apsw.Error | OSError, path: Path) -> YesterError:
     return StoreError(f"{path}: {error}")
 
 
-def explains_errors(read: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """A reading method of a store whose database errors come out as sentences."""
+def scrub_file(path: Path, home: Path) -> None:
+    """Write the file anew without what was deleted: terms nobody has, segments of the full text,
+    free pages, the log. Others may have it open; StoreBusy where one reads for too long."""
+    with (
+        explain_errors(path),
+        write_lock(lock_file(home), PATIENCE),
+        closing(apsw.Connection(str(path))) as db,
+    ):
+        db.set_busy_timeout(int(PATIENCE * 1000))
+        db.execute("PRAGMA secure_delete = ON")
+        with db:
+            db.execute(
+                "DELETE FROM term WHERE NOT EXISTS (SELECT 1 FROM frequency"
+                " WHERE key BETWEEN hash << 24 AND (hash << 24) | 0xffffff)"
+            )
+            db.execute("INSERT INTO item_text(item_text) VALUES ('optimize')")
+        db.execute("VACUUM")
+        deadline = time.monotonic() + PATIENCE
+        while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]:
+            if time.monotonic() > deadline:
+                raise StoreBusy(
+                    f"{path}: another program reads it, so its log cannot be emptied; end that "
+                    "program and ask again: what was begun is finished then"
+                )
+            time.sleep(_POLL)
 
-    @wraps(read)
-    def read_explained(store: Any, /, *args: P.args, **more: P.kwargs) -> R:
-        with explain_errors(store._path):
-            try:
-                return read(store, *args, **more)
-            except apsw.SQLError:  # a table or column that is gone: perhaps a newer schema's
-                check_version(store._db, store._version, str(store._path))
-                raise
 
-    return read_explained
+def read_values(path: Path) -> Iterator[bytes]:
+    """Every text and blob of every row, and the terms of the index: a value may lie on several
+    pages, where no search in the bytes of the file finds it."""
+    with explain_errors(path), open_reader(path) as db:
+        tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0"
+        questions = [f'SELECT * FROM "{table}"' for (table,) in list(db.execute(tables))]
+        if db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'item_text'").fetchone():
+            db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, item_text, row)")
+            questions.append("SELECT term FROM vocabulary")
+        for value in (value for sql in questions for row in db.execute(sql) for value in row):
+            if isinstance(value, str | bytes):
+                yield value.encode("utf-8", "replace") if isinstance(value, str) else value

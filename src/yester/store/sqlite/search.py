@@ -1,123 +1,64 @@
-"""Searching in SQLite: candidates by words, by meaning and by files. Rules: `contract.Search`."""
+"""Searching in SQLite: full text, and codes of vectors in numpy.
+
+The codes lie in memory, 48 bytes each for 384 dimensions, and grow with what others write. Values
+stay in the file; a search reads those of the nearest few hundred.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from yester import model
-from yester.model import (
-    ANYTHING,
-    Candidate,
-    Filters,
-    Neighbours,
-    Probe,
-    ProbeResult,
-    TurnKey,
-    replace,
-)
-from yester.store.sqlite import index, rows
-from yester.store.sqlite.items import ItemRows
-from yester.text.terms import inverse_frequency
+from yester.libraries import load_numpy
+from yester.model import ANYTHING, Filters, Nearness, Probe, replace
+from yester.store.rows import rows
+from yester.store.rows.search import EACH, FEWEST, WIDER, Lengths, SearchRows, Weighted
+from yester.store.sqlite import index
+from yester.store.sqlite.connection import Connection
+from yester.store.sqlite.index import decode_ids
+from yester.text.vectors import differing_bits, sign_code
 
-_ALIKE = 12  # known terms that stand for one nobody has
-_SHORTEST_PREFIX = 4  # of a term that stands for a longer one
-_Lengths = tuple[int, Mapping[tuple[str, int], float]]
+_PROJECTS_MARKED = 16
 
 
-class SearchRows(ItemRows):
-    """The part of `SqliteStore` that finds items; it does not rank them."""
+class Codes:
+    """All codes of one model in one store, one bit a dimension, as arrays in memory: what a search
+    by meaning compares first."""
 
-    _measured: tuple[Any, dict[tuple[int, ...], _Lengths]] = (None, {})
+    def __init__(self) -> None:
+        np = load_numpy()
+        self.state: Any = None  # of the file when it was read
+        self.ids = np.zeros(0, np.int64)
+        self.items = np.zeros(0, np.int64)
+        self.codes: Any = None
 
-    def probe(self, probe: Probe) -> ProbeResult:
-        filters = probe.filters
-        projects, sessions = self._filter_ids(filters)
-        items, lengths = self._mean_lengths(tuple(projects))
-        shares = dict(probe.terms)
-        held = self._term_frequencies(shares, projects)
-        alike = {
-            term: self._find_alike_terms(term)
-            for term, share in probe.begin.items()
-            if share == 1.0 or not held.get(term)
-        }
-        for term, names in alike.items():
-            for name in names:
-                shares[name] = max(shares.get(name, 0.0), probe.begin[term])
-        held |= self._term_frequencies([term for term in shares if term not in held], projects)
-        weighted = [
-            (term, share * inverse_frequency(held[term], items), held[term])
-            for term, share in shares.items()
-            if held[term]
-        ]
-        if probe.rarest:
-            weighted = sorted(weighted, key=lambda one: one[2])[: probe.rarest]
-        chosen: list[int] = []
-        here = self._project_id(probe.project) if probe.own and not projects else 0
-        if probe.words and (weighted or probe.must is not None):
-            chosen = self._by_words(weighted, probe, projects, sessions)
-            if here:
-                chosen += self._by_words(weighted, probe, [here], sessions)
-        vector = probe.vector() if probe.vector is not None else None
-        near = {}
-        if vector is not None:
-            near = self._nearest_items(vector, probe.model, filters, probe.nearest)
-            if here:
-                own = replace(filters, projects=(probe.project,))
-                near = self._nearest_items(vector, probe.model, own, probe.nearest) | near
-        touching = self._items_touching(probe.files, filters, probe.most_files)
-        named = self._items_touching(probe.paths, filters, probe.most_files)
-        edited = self._turns_editing(probe.worked, filters, probe.most_files)
-        worked = (item for _, item in edited.values())
-        others = (*near, *touching, *named, *worked) if probe.must is None else ()
-        candidates = self._load_candidates(dict.fromkeys((*chosen, *others)))
-        concepts, having = self._count_concepts(
-            probe.names, [candidate.id for candidate in candidates]
-        )
-        return ProbeResult(
-            model.Statistics(items, held, lengths), alike, candidates, frozenset(chosen), near,
-            touching, named, concepts, having, self._project_id(probe.project),
-            {project.key: project.name for project in self.projects()} if probe.words else {},
-            edited, self._find_written(probe.written, filters), self._hash_lines(probe.lines),
-        )  # fmt: skip
+    def add_codes(self, found: Sequence[Any]) -> None:
+        """(id, item, code) of what has been written since."""
+        np = load_numpy()
+        ids, items, codes = zip(*found, strict=True)
+        new = np.frombuffer(b"".join(codes), np.uint8).reshape(len(codes), -1)
+        if new.shape[1] % 8 == 0:
+            new = new.view(np.uint64)
+        self.ids = np.concatenate([self.ids, np.array(ids, np.int64)])
+        self.items = np.concatenate([self.items, np.array(items, np.int64)])
+        self.codes = new if self.codes is None else np.concatenate([self.codes, new])
 
-    def around(
-        self,
-        probe: Probe,
-        likeliest: Sequence[int],
-        known: Collection[int],
-        near: Collection[int],
-        turns: Collection[TurnKey] = (),
-    ) -> Neighbours:
-        pairs = self._find_neighbours(likeliest)
-        seen = frozenset(known)
-        missing = sorted({id_ for pair in pairs.values() for id_ in pair if id_} - seen)
-        more = self._load_candidates(missing)
-        # A session is of one project, so these filters its neighbours pass by themselves.
-        passing = more
-        own = replace(probe.filters, projects=(), without_session="", without_projects=())
-        if own != ANYTHING:
-            passing = self._load_candidates(missing, probe.filters)
-        vector = probe.vector() if probe.vector is not None else None
-        wanted = [id_ for id_ in (*known, *missing) if id_ not in near]
-        cosines: Mapping[int, model.Nearness] = {}
-        if vector is not None:
-            cosines, _ = self._cosines_of(vector, probe.model, wanted)
-        _, having = self._count_concepts(probe.names, missing)
-        said, cards = self._turns_said(turns)
-        return Neighbours(
-            pairs, more, frozenset(one.id for one in passing), cosines, having, said, cards
-        )
+    def forget_codes(self, gone: Collection[int]) -> None:
+        """Those whose values are no longer there."""
+        kept = ~load_numpy().isin(self.ids, list(gone))
+        self.ids, self.items, self.codes = self.ids[kept], self.items[kept], self.codes[kept]
 
-    def texts(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> model.Texts:
-        return model.Texts(self.get(ids), self._use_of([*ids, *use_of]))
+
+class FileSearch(Connection, SearchRows):
+    """The part of `SqliteStore` that is asked in the way of SQLite."""
+
+    _measured: tuple[Any, dict[tuple[int, ...], Lengths]] = (None, {})
 
     def _by_words(
-        self, weighted: index.Weighted, probe: Probe, projects: list[int], sessions: list[int]
+        self, weighted: Weighted, probe: Probe, projects: Sequence[int], _sessions: Sequence[int]
     ) -> list[int]:
         filters = probe.filters
-        narrowing = index.filter_query(filters, projects, sessions)
+        narrowing = index.filter_query(filters, projects, _sessions)
         if wanted := index.match_expression(probe.must):
             narrowing.append(wanted)
         private = map(self._project_id, filters.without_projects)
@@ -127,7 +68,7 @@ class SearchRows(ItemRows):
             filters.files or filters.concepts or filters.source
             or filters.since is not None or filters.until is not None
         ):  # fmt: skip
-            exact = rows.filter_condition(filters, projects, sessions)
+            exact = rows.filter_condition(filters, projects, _sessions)
         elif len(narrowing) == len(projects) == 1 and not (excluded or wanted):
             members = self._members_of(projects[0])
         own = self._all_ids(
@@ -138,182 +79,104 @@ class SearchRows(ItemRows):
         return postings.choose_likeliest(weighted, probe.words)
 
     def _term_frequencies(self, terms: Iterable[str], projects: Sequence[int]) -> dict[str, int]:
-        return {term: index.count_items(self._db, term, projects) for term in terms}
+        return index.count_items(self._db, list(terms), projects)
 
-    def _find_alike_terms(self, term: str) -> list[str]:
-        """Known terms that begin with this one, the most frequent first, then those it begins
-        with."""
-        longer = self._db.execute(
-            "SELECT text FROM term WHERE text > ? AND text < ? LIMIT ?",
-            (term, term + "\U0010ffff", 20 * _ALIKE),
-        )
-        shorter = [term[:size] for size in range(len(term) - 1, _SHORTEST_PREFIX - 1, -1)]
-        names = [row[0] for row in longer]
-        held = self._term_frequencies([*names, *shorter], ())
-        names.sort(key=lambda name: (-held[name], name))
-        return [name for name in (*names, *shorter) if held[name]][:_ALIKE]
-
-    def _find_neighbours(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """id → the one before and the one behind it in its session, else in its project."""
-
-        def neighbour_query(scope: str, sign: str, order: str) -> str:
-            # `session <> 0` in so many words: only then the index of sessions is used.
-            own = "n.session <> 0" if scope == "session" else "n.session = 0"
-            return (
-                f"(SELECT n.id FROM item n WHERE n.{scope} = c.{scope} AND {own}"
-                " AND n.status = 'active'"
-                f" AND (n.epoch, n.id) {sign} (c.epoch, c.id)"
-                f" ORDER BY n.epoch {order}, n.id {order} LIMIT 1)"
-            )
-
-        found = {}
-        for scope, which in (("session", "c.session <> 0"), ("project", "c.session = 0")):
-            for id_, before, behind in self._db.execute(
-                f"SELECT c.id, {neighbour_query(scope, '<', 'DESC')},"
-                f" {neighbour_query(scope, '>', 'ASC')}"
-                f" FROM json_each(?) j CROSS JOIN item c ON c.id = j.value WHERE {which}",
-                (str(list(ids)),),
-            ):
-                found[id_] = (before or 0, behind or 0)
-        return found
-
-    def _load_candidates(
-        self, ids: Collection[int], filters: Filters = ANYTHING
-    ) -> list[Candidate]:
-        """Those that pass the filters and are in use."""
-        if not ids:
-            return []
-        condition = self._filter_items(filters)
+    def _terms_between(self, low: str, high: str, most: int) -> list[str]:
         found = self._db.execute(
-            "SELECT i.id, i.kind, i.role, i.type, i.project, i.session,"
-            # A rule is as old as its words; its `updated` is when it was distilled.
-            " iif(i.kind = 'memory' AND i.type <> 'rule', i.updated, i.epoch), i.hash, t.vector,"
-            " i.prompt_number"
-            # CROSS: with filters the planner would walk a whole project to find a few hundred.
-            " FROM json_each(?) j CROSS JOIN item i ON i.id = j.value"
-            f" CROSS JOIN item_terms t ON t.item = i.id WHERE {condition.sql}",
-            (str(list(ids)), *condition.values),
+            "SELECT text FROM term WHERE text > ? AND text < ? LIMIT ?", (low, high, most)
         )
-        return list(map(Candidate._make, found))
+        return [row[0] for row in found]
 
-    def _items_touching(self, files: Sequence[str], filters: Filters, most: int) -> dict[int, int]:
-        """item → how many of the files it is about."""
-        if not files:
-            return {}
-        condition = self._filter_items(filters)
-        found = self._db.execute(
-            "SELECT f.item, count(DISTINCT j.key) AS n, i.epoch"
-            f" FROM {rows.TOUCHING} CROSS JOIN item i ON i.id = f.item"
-            f" WHERE {condition.sql} GROUP BY f.item"
-            " ORDER BY n DESC, i.epoch DESC, f.item DESC LIMIT ?",
-            (rows.wanted_files(files), *condition.values, most),
-        )
-        return {item: number for item, number, _ in found}
-
-    def _turns_editing(
-        self, files: Sequence[str], filters: Filters, most: int
-    ) -> dict[TurnKey, tuple[int, int]]:
-        """turn → how many of the files it has edited, those twice of which it wrote lines that the
-        asking session has changed; and the last item of it that did."""
-        if not files:
-            return {}
-        condition = self._filter_items(filters)
-        found = self._db.execute(
-            "SELECT i.session, i.prompt_number, count(DISTINCT j.key) AS n, max(i.id)"
-            f" FROM {rows.TOUCHING} AND f.modified CROSS JOIN item i ON i.id = f.item"
-            f" WHERE i.session <> 0 AND i.prompt_number <> 0 AND {condition.sql}"
-            " GROUP BY i.session, i.prompt_number ORDER BY n DESC, max(i.epoch) DESC LIMIT ?",
-            (rows.wanted_files(files), *condition.values, most),
-        )
-        edited = {(session, number): (n, item) for session, number, n, item in found}
-        written = self._count_rewritten(filters)
-        return {turn: (n + written[turn], item) for turn, (n, item) in edited.items()}
-
-    def _turns_said(
-        self, turns: Collection[TurnKey]
-    ) -> tuple[dict[TurnKey, list[bytes]], dict[TurnKey, int]]:
-        said: defaultdict[TurnKey, list[bytes]] = defaultdict(list)
-        cards: dict[TurnKey, int] = {}
-        for session, number, id_, kind, type_, vector in (
-            self._db.execute(
-                "SELECT i.session, i.prompt_number, i.id, i.kind, i.type, t.vector"
-                " FROM json_each(?) j CROSS JOIN item i"
-                " ON i.session = j.value ->> 0 AND i.prompt_number = j.value ->> 1"
-                " CROSS JOIN item_terms t ON t.item = i.id"
-                " WHERE i.prompt_number <> 0 AND i.role NOT IN ('tool', 'thinking')"
-                " AND i.status = 'active' AND i.kind IN ('prompt', 'message', 'summary')",
-                (rows.json_text(list(turns)),),
-            )
-            if turns
-            else ()
-        ):
-            if kind != "summary":
-                said[session, number].append(vector)
-            elif type_ == "turn":
-                cards[session, number] = id_
-        return said, cards
-
-    def _count_concepts(
-        self, names: Sequence[str], items: Sequence[int]
-    ) -> tuple[int, dict[int, int]]:
-        """How many of the names are concepts, and item → how many of these it has."""
-        known = self._all_ids(
-            "SELECT j.value FROM json_each(?) j WHERE EXISTS"
-            " (SELECT 1 FROM item_concept c WHERE c.concept = j.value)",
-            rows.json_text(list(dict.fromkeys(names))),
-        )
-        if not known:
-            return 0, {}
-        marks = ",".join("?" * len(known))
-        found = self._db.execute(
-            "SELECT c.item, count(*) FROM json_each(?) j CROSS JOIN item_concept c"
-            f" ON c.item = j.value AND c.concept IN ({marks}) GROUP BY c.item",
-            (str(list(items)), *known),
-        )
-        return len(known), dict(found)
-
-    def _mean_lengths(self, projects: tuple[int, ...]) -> _Lengths:
-        """The number of items, and the mean number of terms by (kind, field); remembered until
-        somebody writes."""
+    def _mean_lengths(self, projects: tuple[int, ...]) -> Lengths:
+        """Remembered until somebody writes."""
         state = self._file_state()
         if self._measured[0] != state:
             self._measured = (state, {})
         known = self._measured[1]
         if projects not in known:
-            within = rows.Condition()
-            within.require_one_of("project", projects)
-            items, means = 0, dict[tuple[str, int], float]()
-            for kind, field, number, total in self._db.execute(
-                "SELECT kind, field, sum(items), sum(terms) FROM length"
-                f" WHERE {within.sql} GROUP BY kind, field",
-                within.values,
-            ):
-                if field == -1:
-                    items += number
-                elif number > 0:
-                    means[kind, field] = total / number
-            known[projects] = items, means
+            known[projects] = super()._mean_lengths(projects)
         return known[projects]
 
-    def _use_of(self, items: Sequence[int]) -> dict[int, model.UseCounts]:
-        ids = str(list(items))
-        wanted = "item IN (SELECT value FROM json_each(?))"
-        came: defaultdict[int, dict[str, int]] = defaultdict(dict)
-        for item, what, number in self._db.execute(
-            f"SELECT item, what, count(*) FROM feedback WHERE {wanted} GROUP BY item, what", (ids,)
-        ):
-            came[item][what] = number
-        shown = self._db.execute(
-            "SELECT i.item, count(DISTINCT iif(i.event <> ?1, i.session, NULL)),"
-            " count(DISTINCT iif(i.event <> ?1, f.session, NULL)),"
-            " count(DISTINCT iif(i.event = ?1 AND i.reason <> ?2, i.id, NULL)) FROM injection i"
-            " LEFT JOIN feedback f ON f.item = i.item AND f.session = i.session"
-            f" WHERE i.{wanted.replace('?', '?3')} GROUP BY i.item",
-            (model.ON_REQUEST, model.WHOLE, ids),
-        )
-        used = {
-            item: model.UseCounts(number, used_in, came.get(item, {}), listed)
-            for item, number, used_in, listed in shown
-            if number or listed or item in came
-        }
-        return {item: model.UseCounts(0, 0, came[item]) for item in came} | used
+    def _nearest_items(
+        self, vector: Any, model: str, filters: Filters, limit: int
+    ) -> dict[int, Nearness]:
+        np = load_numpy()
+        known = self._known_codes(model)
+        if not len(known.ids) or limit < 1:
+            return {}
+        ids, items, codes = known.ids, known.items, known.codes
+        narrowed = filters != ANYTHING
+        others = replace(filters, projects=(), without_session="")
+        if len(filters.projects) == 1 and others == ANYTHING:
+            marks = self._members_of(self._filter_ids(filters)[0][0])
+            # What is newer than the marks is gone, and nobody's.
+            held = np.append(np.frombuffer(marks, np.uint8), 0)
+            own = np.flatnonzero(held[np.minimum(items, len(marks))])
+            ids, items, codes = ids[own], items[own], codes[own]
+            narrowed = bool(filters.without_session)
+        far = differing_bits(codes, sign_code(vector, model))
+        wanted = max(EACH * limit, FEWEST)
+        while True:
+            all_of_them = wanted >= len(ids)
+            near = slice(None) if all_of_them else _closest_codes(far, items, wanted)
+            looked_at = ids[near]
+            if narrowed:
+                condition = self._filter_items(filters)
+                passing = self._passing_items(np.unique(items[near]).tolist(), condition)
+                looked_at = looked_at[np.isin(items[near], passing)]
+            in_order = sorted(looked_at.tolist())  # as they lie in the file
+            found, there = self._cosines_of(vector, model, in_order, "id")
+            if gone := {*in_order} - there:
+                if 2 * len(gone) > len(in_order):
+                    del self._codes[model]  # most of it: read anew
+                else:
+                    known.forget_codes(gone)
+                return self._nearest_items(vector, model, filters, limit)
+            if len(found) >= limit or all_of_them or not narrowed:
+                break
+            wanted *= WIDER
+        ordered = sorted(found.items(), key=lambda pair: (-pair[1].cosine, -pair[0]))
+        return dict(ordered[:limit])
+
+    def _known_codes(self, model: str) -> Codes:
+        """With what has been written since; what was deleted is noticed when its value is gone."""
+        self._notice_moves()
+        known = self._codes.setdefault(model, Codes())
+        if known.state != (state := self._file_state()):
+            known.state = state
+            last = int(known.ids[-1]) if len(known.ids) else 0
+            found = self._db.execute(
+                "SELECT id, item, code FROM vector_code WHERE model = ? AND id > ? ORDER BY id",
+                (model, last),
+            ).fetchall()
+            if found:
+                known.add_codes(found)
+        return known
+
+    def _members_of(self, project: int) -> bytearray:
+        """A byte for each item up to the newest, 1 where it is the project's; only what is new is
+        read again."""
+        self._notice_moves()
+        if project not in self._members and len(self._members) >= _PROJECTS_MARKED:
+            self._members.clear()
+        marks = self._members.setdefault(project, bytearray(1))
+        newest = self._first_value("SELECT max(id) FROM item") or 0
+        if newest >= len(marks):
+            ids = self._first_value(
+                "SELECT json_group_array(id) FROM item WHERE id >= ? AND project = ?",
+                len(marks), project,
+            )  # fmt: skip
+            marks.extend(bytes(newest + 1 - len(marks)))
+            for id_ in decode_ids(ids):
+                marks[id_] = 1
+        return marks
+
+
+def _closest_codes(far: Any, items: Any, number: int) -> Any:
+    """Places of the codes that are least far, of equally far ones those of the newer items."""
+    np = load_numpy()
+    edge = np.partition(far, number - 1)[number - 1]
+    nearer = np.flatnonzero(far < edge)
+    equal = np.flatnonzero(far == edge)
+    newest_first = np.argsort(-items[equal], kind="stable")
+    return np.concatenate([nearer, equal[newest_first[: number - len(nearer)]]])

@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import apsw
 import msgspec
 
-from yester.errors import FeedExpired
-from yester.model import FeedLine, Injection, Item, MemoryChange, Paging
-from yester.store.sqlite import maintenance, rows, salvage
-from yester.store.sqlite.forgetting import ForgetRows
-from yester.store.sqlite.joins import JoinRows
+from yester.model import Item
+from yester.store.rows import rows
+from yester.store.rows.feed import FeedRows
+from yester.store.rows.forgetting import ForgetRows
+from yester.store.rows.joins import JoinRows
+from yester.store.sqlite import maintenance, salvage
 from yester.store.sqlite.maintenance import explain_errors
-from yester.store.sqlite.search import SearchRows
-from yester.text import terms as tokenizer
+from yester.store.sqlite.roaming import RoamRows
+from yester.store.sqlite.search import FileSearch
 from yester.text.document import content_hash
 
-# A cursor is the newest item, line of the ledger and line of the history of memories; without the
-# last, none of those. There is one writer, so ids are in the order of commits.
-_CURSOR = re.compile(r"([0-9]{1,15})-([0-9]{1,15})(?:-([0-9]{1,15}))?", re.ASCII)
 
-
-class SqliteStore(ForgetRows, JoinRows, SearchRows):
+class SqliteStore(FileSearch, ForgetRows, JoinRows, FeedRows, RoamRows):
     """All parts together, what is new, and what looks after the file."""
 
     def reindex(self) -> int:
-        self._index.clear_index()
         self._db.execute("REINDEX")
-        number = 0
-        for values in self._db.execute(rows.SELECT + " WHERE i.status = 'active' ORDER BY i.id"):
-            self._index_again(rows.item_of(values), values[-2], values[-1])
-            number += 1
-        self._index.write_batch()
-        self._set_meta("tokenizer", str(tokenizer.VERSION))
-        return number
+        return self._rebuild_index()
 
     def salvage(self, path: Path) -> Counter[str]:
         with explain_errors(path), maintenance.open_copy(path, self._path.parent) as old:
@@ -91,6 +81,29 @@ class SqliteStore(ForgetRows, JoinRows, SearchRows):
             problems.append(f"index: {error}")
         return problems
 
+    def _last_number(self, table: str) -> int:
+        if table not in self._numbered_tables():
+            return int(self._first_value(f"SELECT max(id) FROM {table}") or 0)
+        # Not the largest id there is: that one goes with its memory.
+        sequence = "SELECT seq FROM sqlite_sequence WHERE name = ?"
+        return int(self._first_value(sequence, table) or 0)
+
+    def _numbered_tables(self) -> Sequence[str]:
+        return ("memory_change",)
+
+    def _continue_numbers(self, last: Mapping[str, int]) -> None:
+        for table, number in last.items():
+            self._db.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+            self._db.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", (table, number))
+
+    def _walk(self, sql: str) -> Iterable[tuple[Any, ...]]:
+        found: Iterable[tuple[Any, ...]] = self._db.execute(sql)
+        return found
+
+    def _columns_of(self, table: str) -> dict[str, bool]:
+        info = self._db.execute("SELECT name, pk > 0 FROM pragma_table_info(?)", (table,))
+        return {name: bool(is_key) for name, is_key in info}
+
     def _changed_items(self) -> Iterator[tuple[int, Item | None]]:
         """Items whose hash is not that of what stands there; None: it makes no sense at all."""
         sql = f"SELECT i.id, i.hash, {rows.READ}{rows.FROM} WHERE i.id > ? ORDER BY i.id"
@@ -106,49 +119,6 @@ class SqliteStore(ForgetRows, JoinRows, SearchRows):
                 last = self._first_value("SELECT min(id) FROM item WHERE id > ?", last)
                 yield last or 0, None
 
-    def stale(self) -> str:
-        have = self._get_meta("tokenizer") or "none"
-        if have == str(tokenizer.VERSION):
-            return ""
-        return f"indexed with tokenizer version {have}, this yester has {tokenizer.VERSION}"
-
     def backup(self, path: Path) -> None:
         with explain_errors(self._path):
             maintenance.backup(self._db, path)
-
-    def feed(self, cursor: str = "", limit: int = 500) -> tuple[list[FeedLine], str]:
-        end = self._feed_end()
-        if not cursor:
-            return [], _cursor_of(end)
-        match = _CURSOR.fullmatch(cursor)
-        place = [int(part or 0) for part in match.groups()] if match else [1 << 62]
-        if any(mine > its for mine, its in zip(place, end, strict=False)):
-            raise FeedExpired(f"{self._path}: the cursor {cursor!r} is of another store")
-        items = self._read_items(" WHERE i.id > ? ORDER BY i.id LIMIT ?", place[0], limit)
-        shown = self.entries(Injection, {}, Paging(limit, oldest_first=True, behind=(place[1],)))
-        changes = self._db.execute(
-            "SELECT c.id, c.item, i.status, coalesce(m.version, 0) FROM memory_change c"
-            " JOIN item i ON i.id = c.item LEFT JOIN memory m ON m.item = c.item"
-            " WHERE c.id > ? ORDER BY c.id LIMIT ?", (place[2], limit),
-        )  # fmt: skip
-        lines: list[FeedLine] = []
-        behind: list[Iterable[Item | Injection | MemoryChange]]
-        behind = [items, shown, map(MemoryChange._make, changes)]
-        for at, found in enumerate(behind):
-            for row in found:
-                place[at] = row.id
-                lines.append(FeedLine(_cursor_of(place), row))
-        return lines, _cursor_of(place)
-
-    def _feed_end(self) -> list[int]:
-        row = self._first_row(
-            "SELECT (SELECT coalesce(max(id), 0) FROM item),"
-            " (SELECT coalesce(max(id), 0) FROM injection),"
-            # Not the largest id there is: that one goes with its memory.
-            " coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'memory_change'), 0)"
-        )
-        return list(row)
-
-
-def _cursor_of(place: list[int]) -> str:
-    return "-".join(map(str, place if place[2] else place[:2]))

@@ -11,8 +11,8 @@ from msgspec import structs
 from yester import model
 from yester.errors import StoreChanged
 from yester.model import ANYTHING, EVERYTHING, Change, Filters, Memo, Paging, replace
-from yester.store.sqlite import rows
-from yester.store.sqlite.items import ItemRows
+from yester.store.rows import rows
+from yester.store.rows.items import ItemRows
 
 _LONGEST_SLUG = 80
 _COLUMNS = ("slug", "scope", "path", "content", "version", "since", "reason")
@@ -44,7 +44,8 @@ class MemoryRows(ItemRows):
         id_: int = self._known_row(item.source, "memory", item.ref)[0]
         values = structs.asdict(replace(memo, version=memo.version + 1))
         self._db.execute(_PUT, values | {"item": id_, "content": rows.json_text(memo.content)})
-        self._append_row(replace(change, item=id_, act=change.act or self._next_act()))
+        act = change.act or self._last_number("memory_change") + 1
+        self._append_row(replace(change, item=id_, act=act))
         return id_
 
     def put_memo_file(self, item: int, raw: bytes, hash_: str) -> None:
@@ -62,10 +63,6 @@ class MemoryRows(ItemRows):
         )
         slugs = [(self.free_slug(other, str(slug)), item) for item, slug in own]
         self._db.executemany("UPDATE memory SET slug = ? WHERE item = ?", slugs)
-
-    def _next_act(self) -> int:
-        last = "SELECT seq FROM sqlite_sequence WHERE name = 'memory_change'"
-        return int(self._first_value(last) or 0) + 1
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -86,7 +83,7 @@ class MemoryRows(ItemRows):
         if slug:
             condition.require("m.slug = ?", slug)
         for tag in tags:
-            condition.require("EXISTS (SELECT 1 FROM json_each(i.tags) WHERE value = ?)", tag)
+            condition.require("EXISTS (SELECT 1 FROM json_each(i.tags, '$') WHERE value = ?)", tag)
         # Of one type there are few: sorting those is cheaper than walking all in order. The plus
         # keeps the planner from it.
         updated = "+i.updated" if filters.types or ids is not None else "i.updated"

@@ -10,6 +10,8 @@ import msgspec
 from yester.model import ECHO, Filters, Item, Paging
 from yester.store.records import ITEM
 
+ALL = 1 << 62  # rows: more than there are
+
 
 def put_sql(
     table: str, columns: Collection[str], key: Collection[str], adding: bool = False
@@ -52,7 +54,7 @@ class Condition:
     """What must hold of rows, part by part, and the values asked for."""
 
     def __init__(self) -> None:
-        self._parts = ["1"]
+        self._parts = ["true"]
         self.values: list[Any] = []
 
     @property
@@ -72,7 +74,7 @@ class Condition:
             self.require(f"({', '.join(columns)}) {sign} ({places})", *page.behind)
         end = "" if page.oldest_first else " DESC"
         order = ", ".join(f"{name}{end}" for name in columns)
-        self.values += (-1 if page.limit is None else page.limit, page.offset)
+        self.values += (ALL if page.limit is None else page.limit, page.offset)
         return f" WHERE {self.sql} ORDER BY {order} LIMIT ? OFFSET ?"
 
     def require_one_of(self, column: str, values: Iterable[object]) -> None:
@@ -80,12 +82,20 @@ class Condition:
         if wanted := list(values):
             self.require(f"{column} IN ({','.join('?' * len(wanted))})", *wanted)
 
+    def require_one_listed(self, column: str, values: Sequence[object]) -> None:
+        """The column has one of these values, however many; without values, none has."""
+        if not values:
+            return self.require("false")
+        place = ", '$'" if isinstance(values[0], str) else ""
+        listed = f"{column} IN (SELECT value FROM json_each(?{place}))"
+        return self.require(listed, json_text(values))
+
     def leave_out_projects(self, column: str, filters: Filters) -> None:
         if filters.without_projects:
             keys = json_text(filters.without_projects)
             self.require(
                 f"{column} NOT IN (SELECT id FROM project WHERE key IN"
-                " (SELECT value FROM json_each(?)))", keys,
+                " (SELECT value FROM json_each(?, '$')))", keys,
             )  # fmt: skip
 
 
@@ -93,10 +103,15 @@ _TALK = frozenset(("message", "prompt"))
 # The files asked for, as `wanted_files` gives them, and which items are about them. One path is the
 # end of the other, and either may be the longer one: a stored path is relative where it could be.
 # SQLite folds ASCII alone, so both go through it.
+# PostgreSQL looks rows up only by what does not have to be taken out of a document first.
+NAMED_FILES = (
+    "(WITH w AS MATERIALIZED (SELECT key, value ->> 'name' AS name, value ->> 'path' AS path"
+    " FROM json_each(?, '$')) SELECT * FROM w) j"
+)
 TOUCHING = (
-    "json_each(?) j CROSS JOIN item_file f ON f.name = j.value ->> 'name'"
-    " AND (substr(lower(j.value ->> 'path'), -length(f.path) - 1) = '/' || lower(f.path)"
-    " OR substr('/' || lower(f.path), -length(j.value ->> 'path')) = lower(j.value ->> 'path'))"
+    f"{NAMED_FILES} CROSS JOIN item_file f ON f.name = j.name"
+    " AND (substr(lower(j.path), -length(f.path) - 1) = '/' || lower(f.path)"
+    " OR substr('/' || lower(f.path), -length(j.path)) = lower(j.path))"
 )
 
 

@@ -19,10 +19,10 @@ from yester.model import (
 )
 from yester.project import bare_project
 from yester.store.records import shorten_body
-from yester.store.sqlite import rows
-from yester.store.sqlite.lines import LineRows
-from yester.store.sqlite.places import PlaceRows
-from yester.store.sqlite.vectors import NOT_EMBEDDED, VectorRows
+from yester.store.rows import rows
+from yester.store.rows.lines import LineRows
+from yester.store.rows.places import PlaceRows
+from yester.store.rows.vectors import NOT_EMBEDDED, VectorRows
 from yester.text.document import expand_item
 
 _BATCH = 2_000  # documents held while the whole index is written
@@ -99,7 +99,7 @@ class ItemRows(PlaceRows, VectorRows, LineRows):
             id_ = self._known_row(item.source, item.kind, item.ref)[0]
             self._db.execute("DELETE FROM item_evidence WHERE item = ?", (id_,))
             self._db.executemany(
-                "INSERT OR IGNORE INTO item_evidence VALUES (?, ?, ?)",
+                "INSERT INTO item_evidence VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
                 [(id_, fact, source) for fact, source in entry.evidence],
             )
 
@@ -133,7 +133,8 @@ class ItemRows(PlaceRows, VectorRows, LineRows):
         """Files and concepts into tables of their own; what is told in words wants vectors."""
         self._db.executemany(
             "INSERT INTO item_file(name, item, path, modified) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET modified = max(modified, excluded.modified)",
+            " ON CONFLICT(name, item, path) DO UPDATE SET"
+            " modified = max(item_file.modified, excluded.modified)",
             [
                 (rows.file_name(path), id_, path, path in item.files_modified)
                 for id_, item in items
@@ -141,12 +142,12 @@ class ItemRows(PlaceRows, VectorRows, LineRows):
             ],
         )
         self._db.executemany(
-            "INSERT OR IGNORE INTO item_concept VALUES (?, ?)",
+            "INSERT INTO item_concept VALUES (?, ?) ON CONFLICT DO NOTHING",
             [(concept.lower(), id_) for id_, item in items for concept in item.concepts],
         )
         self._db.executemany(
-            "INSERT OR REPLACE INTO unembedded"
-            " VALUES (?, ?, cast(1000 * unixepoch('subsec') AS INTEGER))",
+            "INSERT INTO unembedded VALUES (?, ?, cast(1000 * unixepoch('subsec') AS BIGINT))"
+            " ON CONFLICT(item) DO UPDATE SET epoch = excluded.epoch, queued = excluded.queued",
             [
                 (id_, item.epoch)
                 for id_, item in items
@@ -183,10 +184,12 @@ class ItemRows(PlaceRows, VectorRows, LineRows):
 
     def _remember_refs(self, ids: Sequence[int], epoch: int, why: str) -> None:
         self._db.execute(
-            "INSERT OR REPLACE INTO memory_gone"
+            "INSERT INTO memory_gone"
             " SELECT i.source, i.ref, coalesce(m.slug, ''), i.type, p.key, ?, ? FROM item i"
             " JOIN project p ON p.id = i.project LEFT JOIN memory m ON m.item = i.id"
-            " WHERE i.id IN (SELECT value FROM json_each(?)) AND i.kind = 'memory'",
+            " WHERE i.id IN (SELECT value FROM json_each(?)) AND i.kind = 'memory'"
+            " ON CONFLICT(source, ref) DO UPDATE SET slug = excluded.slug, type = excluded.type,"
+            " project = excluded.project, epoch = excluded.epoch, why = excluded.why",
             (epoch, why, str(list(ids))),
         )
         self._keep_ids()

@@ -1,42 +1,35 @@
-"""Taking things out of the SQLite file for good: rows, what came of them, and their last byte.
-
-A deleted row stays on its page, a deleted page in the file, a deleted term in a segment of the full
-text, all of it in the log. `scrub_file` writes the file anew without any of that.
-"""
+"""Taking things out for good: rows, and what came of them."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
-import apsw
 import msgspec
 
-from yester.errors import StoreBusy
-from yester.model import DISTILLED, Entry, Filters, Forgotten, Item
-from yester.store.lock import write_lock
-from yester.store.sqlite import rows
-from yester.store.sqlite.maintenance import PATIENCE, explain_errors, lock_file, open_reader
-from yester.store.sqlite.memories import MemoryRows
+from yester.model import DISTILLED, Entry, Filters, Forgotten, Item, Source
+from yester.store.rows import rows
+from yester.store.rows.memories import MemoryRows
 from yester.tables import load_table
 from yester.tombstones import lost_words
 
 Change = Callable[[str], str]  # of a text
 
 _IDS = "IN (SELECT value FROM json_each(?))"
+_NAMES = "IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
+_TEXTS = "IN (SELECT value FROM json_each(?, '$'))"
 _QUOTED = "its words were forgotten"
 _PAGE = 500
-_POLL = 0.05  # seconds
 
 
 @cache
 def _statements(name: str) -> list[str]:
-    found = load_table("forget")[name]
-    return [sql.replace("{IDS}", _IDS).replace("{DISTILLED}", DISTILLED) for sql in found]
+    found: list[str] = load_table("forget")[name]
+    words = {"{IDS}": _IDS, "{NAMES}": _NAMES, "{DISTILLED}": DISTILLED}
+    for word, meaning in words.items():
+        found = [sql.replace(word, meaning) for sql in found]
+    return found
 
 
 def _change_text(form: str, value: Any, change: Change) -> Any:
@@ -79,7 +72,7 @@ class ForgetRows(MemoryRows):
         held = f"SELECT session FROM item WHERE session {_IDS} AND NOT id {_IDS}"
         emptied = touched - {*self._all_ids(held, str(list(touched)), str(list(gone)))}
         keys = {one.key for one in found if one.id in emptied}
-        alive = f"SELECT key FROM session WHERE key {_IDS} AND NOT id {_IDS}"  # of other agents
+        alive = f"SELECT key FROM session WHERE key {_TEXTS} AND NOT id {_IDS}"  # of other agents
         keys -= {*self._all_ids(alive, rows.json_text(list(keys)), str(list(emptied)))}
         marks = {f"in session {one.key[:8]}" for one in found}
         quoting = _statements("quoting")
@@ -95,7 +88,7 @@ class ForgetRows(MemoryRows):
         self._keep_ids()
         again = touched | self._ids_by("behind", derived)
         self._run_each("of_items", str(list(gone)))
-        self._run_each("of_names", str(list(gone)))
+        self._forget_names(gone)
         self._run_each("of_touched", str(list(touched)))
         for one in found:
             branch = self._tombstones.clean_session(one).branch
@@ -122,6 +115,20 @@ class ForgetRows(MemoryRows):
     def _run_each(self, name: str, value: str) -> None:
         for sql in _statements(name):
             self._db.execute(sql, (value,))
+
+    def _forget_names(self, ids: Collection[int]) -> None:
+        """What a sync knows of memories in files, by their names."""
+        found = self._db.execute(
+            f"SELECT i.type, m.slug FROM memory m JOIN item i ON i.id = m.item WHERE m.item {_IDS}",
+            (str(list(ids)),),
+        )
+        names = {f"{type_}/{slug}" for type_, slug in found}
+        for source in self.entries(Source, {"agent": "memory-sync"}) if names else ():
+            base: Any = source.state.get("base", {})
+            if names & base.keys():
+                left = {name: value for name, value in base.items() if name not in names}
+                state = rows.json_text({**source.state, "base": left})
+                self._db.execute("UPDATE source SET state = ? WHERE path = ?", (state, source.path))
 
     def _find_derived(self, named: set[int]) -> set[int]:
         found: set[int] = set()
@@ -182,11 +189,12 @@ class ForgetRows(MemoryRows):
     def _rewrite_table(
         self, table: str, columns: Mapping[str, str], change: Change, apply: bool = True
     ) -> int:
-        described = list(self._db.execute(f"PRAGMA table_info({table})"))
-        keys = " AND ".join(f"{row[1]} IS :{row[1]}" for row in described if row[5])
+        described = self._columns_of(table)
+        names = ", ".join(described)
+        keys = " AND ".join(f"{name} = :{name}" for name, is_key in described.items() if is_key)
         number = 0
-        for row in list(self._db.execute(f"SELECT * FROM {table}")):
-            values = {known[1]: value for known, value in zip(described, row, strict=True)}
+        for row in list(self._db.execute(f"SELECT {names} FROM {table}")):
+            values = dict(zip(described, row, strict=True))
             new = {name: _change_text(form, values[name], change) for name, form in columns.items()}
             if new.items() <= values.items():
                 continue
@@ -194,7 +202,7 @@ class ForgetRows(MemoryRows):
             if apply:  # lines of a history refuse an UPDATE: they are never edited but here
                 self._db.execute(f"DELETE FROM {table} WHERE {keys}", values)
                 marks = ", ".join(f":{name}" for name in values)
-                self._db.execute(f"INSERT INTO {table} VALUES ({marks})", values | new)
+                self._db.execute(f"INSERT INTO {table}({names}) VALUES ({marks})", values | new)
         return number
 
     def _rename_memories(self, change: Change, taken: set[str], apply: bool) -> int:
@@ -205,52 +213,8 @@ class ForgetRows(MemoryRows):
             if change(words := slug.replace("-", " ")) != words or {*words.split()} & taken
         ]
         for new, item, slug in named if apply else ():
-            self._run_each("of_names", f"[{item}]")
+            self._forget_names([item])
             self._db.execute("UPDATE memory SET slug = ? WHERE item = ?", (new, item))
             sql = "UPDATE item SET ref = replace(ref, ?, ?) WHERE id = ?"
             self._db.execute(sql, (slug, new, item))
         return len(named)
-
-
-# --- the file ------------------------------------------------------------------------------------
-
-
-def scrub_file(path: Path, home: Path) -> None:
-    """Write the file anew without what was deleted: terms nobody has, segments of the full text,
-    free pages, the log. Others may have it open; StoreBusy where one reads for too long."""
-    with (
-        explain_errors(path),
-        write_lock(lock_file(home), PATIENCE),
-        closing(apsw.Connection(str(path))) as db,
-    ):
-        db.set_busy_timeout(int(PATIENCE * 1000))
-        db.execute("PRAGMA secure_delete = ON")
-        with db:
-            db.execute(
-                "DELETE FROM term WHERE NOT EXISTS (SELECT 1 FROM frequency"
-                " WHERE key BETWEEN hash << 24 AND (hash << 24) | 0xffffff)"
-            )
-            db.execute("INSERT INTO item_text(item_text) VALUES ('optimize')")
-        db.execute("VACUUM")
-        deadline = time.monotonic() + PATIENCE
-        while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]:
-            if time.monotonic() > deadline:
-                raise StoreBusy(
-                    f"{path}: another program reads it, so its log cannot be emptied; end that "
-                    "program and ask again: what was begun is finished then"
-                )
-            time.sleep(_POLL)
-
-
-def read_values(path: Path) -> Iterator[bytes]:
-    """Every text and blob of every row, and the terms of the index: a value may lie on several
-    pages, where no search in the bytes of the file finds it."""
-    with explain_errors(path), open_reader(path) as db:
-        tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0"
-        questions = [f'SELECT * FROM "{table}"' for (table,) in list(db.execute(tables))]
-        if db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'item_text'").fetchone():
-            db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, item_text, row)")
-            questions.append("SELECT term FROM vocabulary")
-        for value in (value for sql in questions for row in db.execute(sql) for value in row):
-            if isinstance(value, str | bytes):
-                yield value.encode("utf-8", "replace") if isinstance(value, str) else value

@@ -10,8 +10,8 @@ from msgspec import structs
 
 from yester.model import EVERYTHING, Filters, Item, Paging, Project, Queue, Session, Waiting
 from yester.project import bare_project
-from yester.store.sqlite import rows
-from yester.store.sqlite.ledger import LedgerRows
+from yester.store.rows import rows
+from yester.store.rows.ledger import LedgerRows
 
 _SESSION = (
     "s.key, s.agent, p.key, s.started, s.ended, s.cwd, s.branch, s.title, s.transcript,"
@@ -42,7 +42,7 @@ _ENDED = (
 # stage → (condition, order)
 _STAGES = {
     "distil": (
-        f"u.session IS NOT NULL AND NOT {_AT_WORK} AND (NOT :hooked OR {_HOOKED})",
+        f"u.session IS NOT NULL AND NOT {_AT_WORK} AND (:hooked = 0 OR {_HOOKED})",
         "s.ended DESC, s.id DESC",
     ),
     "refine": (f"s.ended >= :since AND {_HOOKED}", "s.ended, s.id"),
@@ -104,13 +104,14 @@ class PlaceRows(LedgerRows):
             " transcript) VALUES"
             " (:key, :agent, :project, :started, :ended, :cwd, :branch, :title, :transcript)"
             " ON CONFLICT(key, agent, project) DO UPDATE SET"
-            " started = CASE WHEN started = 0 THEN excluded.started"
-            "   WHEN excluded.started = 0 THEN started ELSE min(started, excluded.started) END,"
-            " ended = max(ended, excluded.ended),"
-            " cwd = iif(cwd = '', excluded.cwd, cwd),"
-            " branch = iif(excluded.branch = '', branch, excluded.branch),"
-            " title = iif(excluded.title = '', title, excluded.title),"
-            " transcript = iif(transcript = '', excluded.transcript, transcript)"
+            " started = CASE WHEN session.started = 0 THEN excluded.started"
+            "   WHEN excluded.started = 0 THEN session.started"
+            "   ELSE min(session.started, excluded.started) END,"
+            " ended = max(session.ended, excluded.ended),"
+            " cwd = iif(session.cwd = '', excluded.cwd, session.cwd),"
+            " branch = iif(excluded.branch = '', session.branch, excluded.branch),"
+            " title = iif(excluded.title = '', session.title, excluded.title),"
+            " transcript = iif(session.transcript = '', excluded.transcript, session.transcript)"
             " RETURNING id",
             values,
         )
@@ -129,8 +130,9 @@ class PlaceRows(LedgerRows):
         if since is None:
             since = dict(self._db.execute("SELECT id, 0 FROM session"))
         self._db.executemany(
-            "INSERT INTO undistilled VALUES (?, 1, ?) ON CONFLICT DO UPDATE SET"
-            " changes = changes + 1, since = min(since, excluded.since)",
+            "INSERT INTO undistilled VALUES (?, 1, ?) ON CONFLICT(session) DO UPDATE SET"
+            " changes = undistilled.changes + 1,"
+            " since = min(undistilled.since, excluded.since)",
             sorted(since.items()),
         )
 
@@ -185,7 +187,7 @@ class PlaceRows(LedgerRows):
                 "stage": queue.stage, "quiet": queue.quiet_since, "ended": queue.ended_before,
                 "since": queue.since, "hooked": queue.hooked,
                 "sessions": str(self._filter_ids(Filters(session=queue.key))[1]),
-                "most": -1 if queue.limit is None else queue.limit,
+                "most": rows.ALL if queue.limit is None else queue.limit,
             },
         )  # fmt: skip
         return [Waiting(Session(*row[:12]), row[12], row[13]) for row in found]

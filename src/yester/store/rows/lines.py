@@ -9,28 +9,28 @@ from hashlib import blake2b
 from itertools import compress
 
 from yester.model import EditedLines, Filters, LineEdit, TurnKey
-from yester.store.sqlite import rows
-from yester.store.sqlite.connection import Connection
+from yester.store.rows import rows
+from yester.store.rows.base import Rows
 
 _BYTES = 8  # of a hash
 # Files as they are named from the project's root; one stored with its whole path ends so.
 _WRITTEN = (
-    "json_each(?) j CROSS JOIN item_file f ON f.name = j.value ->> 'name' AND f.modified"
-    " AND (f.path = substr(j.value ->> 'path', 2) OR f.path = j.value ->> 'path'"
-    " OR (substr(f.path, 1, 1) = '/' AND substr(f.path, -length(j.value ->> 'path'))"
-    " = j.value ->> 'path'))"
+    f"{rows.NAMED_FILES} CROSS JOIN item_file f ON f.name = j.name AND f.modified <> 0"
+    " AND (f.path = substr(j.path, 2) OR f.path = j.path"
+    " OR (substr(f.path, 1, 1) = '/' AND substr(f.path, -length(j.path)) = j.path))"
     " CROSS JOIN line_edit e ON e.item = f.item AND e.path = f.path"
     " CROSS JOIN item i ON i.id = f.item"
 )
 
 
-class LineRows(Connection):
+class LineRows(Rows):
     """The part of `SqliteStore` that knows written lines."""
 
     def _put_lines(self, edits: Iterable[tuple[int, Sequence[EditedLines]]]) -> None:
         """Inside a transaction; of an item that has none yet."""
         self._db.executemany(
-            "INSERT INTO line_edit VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO line_edit(item, path, lines, added, removed, blind)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
             [
                 (item, one.path, self._hash_lines(one.lines).tobytes(),
                  one.added, self._hash_lines(one.removed).tobytes(), one.blind)
@@ -47,15 +47,15 @@ class LineRows(Connection):
             return []
         condition = self._filter_items(filters)
         found = self._db.execute(
-            "SELECT e.item, i.session, i.prompt_number, i.epoch, e.path, e.lines, e.added,"
-            f" e.removed, e.blind FROM {_WRITTEN} WHERE {condition.sql} GROUP BY e.rowid"
+            "SELECT DISTINCT e.item, i.session, i.prompt_number, i.epoch, e.path, e.lines, e.added,"
+            f" e.removed, e.blind, e.rowid FROM {_WRITTEN} WHERE {condition.sql}"
             " ORDER BY i.epoch, e.item, e.rowid",
             (rows.wanted_files(paths), *condition.values),
         )
         return [
             LineEdit(item, (session, number), epoch, path, array("Q", lines),
                      added or b"\1" * (len(lines) // _BYTES), array("Q", removed), blind)
-            for item, session, number, epoch, path, lines, added, removed, blind in found
+            for item, session, number, epoch, path, lines, added, removed, blind, _ in found
         ]  # fmt: skip
 
     def _count_rewritten(self, filters: Filters) -> Counter[TurnKey]:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
-from yester.clock import DAY
+from yester.clock import DAY, QUARTER
 from yester.model import (
     ANYTHING,
     EVERYTHING,
@@ -20,8 +20,8 @@ from yester.model import (
 )
 from yester.store.contract import Row
 from yester.store.records import LEDGER, Table
-from yester.store.sqlite.connection import Connection
-from yester.store.sqlite.rows import Condition, json_text, put_sql
+from yester.store.rows.base import Rows
+from yester.store.rows.rows import Condition, put_sql
 
 R = TypeVar("R", bound=Struct)
 _BY_REF = "SELECT 1 FROM item WHERE ref = ?"
@@ -35,7 +35,7 @@ class _Sums(Struct, frozen=True):
     by: Mapping[str, str] = field(default_factory=dict)
     sums: Mapping[str, str] = field(default_factory=dict)
     time: str = ""  # the column `since` compares
-    only: str = "1"  # what holds for those that are counted
+    only: str = "true"  # what holds for those that are counted
 
 
 _CHARACTERS = (
@@ -43,13 +43,13 @@ _CHARACTERS = (
     " + iif(i.facts = '[]', 0, length(i.facts))"
     # What a summary says stands in its sections, each under its name.
     " + iif(i.sections = '{}', 0, (SELECT coalesce(sum(length(key) + length(value) + 2), 0)"
-    " FROM json_each(i.sections))))"
+    " FROM json_each(i.sections, '$'))))"
 )
 _TOTALS: Mapping[str, _Sums] = {
     "item": _Sums(
         "item i LEFT JOIN project p ON p.id = i.project",
         {
-            "project": "p.key", "day": f"i.epoch / {DAY}",
+            "project": "p.key", "day": f"i.epoch / {DAY}", "quarter": f"i.epoch / {QUARTER}",
             "label": "iif(i.type = '', i.kind, i.type)",
         },
         {
@@ -93,7 +93,7 @@ _TOTALS: Mapping[str, _Sums] = {
     "concept of item": _Sums("item_concept c JOIN item i ON i.id = c.item"),
     "tag": _Sums(
         "(SELECT DISTINCT m.item, t.value AS tag FROM memory m JOIN item i ON i.id = m.item"
-        " JOIN json_each(i.tags) t WHERE i.status = 'active')"
+        " CROSS JOIN json_each(i.tags, '$') t WHERE i.status = 'active')"
     ),
     "vector": _Sums(
         "(SELECT 1)",
@@ -101,20 +101,25 @@ _TOTALS: Mapping[str, _Sums] = {
         {
             "any": "EXISTS (SELECT 1 FROM vector)",
             # Kept by who writes them; counted where nobody has since.
-            "items": "coalesce((SELECT cast(value AS INTEGER) FROM meta WHERE key = 'embedded'),"
+            "items": "coalesce((SELECT cast(value AS BIGINT) FROM meta WHERE key = 'embedded'),"
                      " (SELECT count(DISTINCT item) FROM vector_code))",
         },
     ),
     "undistilled": _Sums(
-        "undistilled u", {"hooked": "EXISTS (SELECT 1 FROM turn t WHERE t.session = u.session)"}
+        "undistilled u",
+        {"hooked": "iif(EXISTS (SELECT 1 FROM turn t WHERE t.session = u.session), 1, 0)"},
     ),
     "event": _Sums("event", {"day": f"epoch / {DAY}"}, time="epoch"),
     "answered": _Sums("answered", {}, {"number": "sum(answers)"}, f"day * {DAY}"),
     "skipped": _Sums("skipped", {}, {"number": "sum(records)"}),
     "shown": _Sums(
-        "injection n LEFT JOIN item i ON i.id = n.item",
-        {"day": f"n.epoch / {DAY}"},
+        "injection n LEFT JOIN item i ON i.id = n.item LEFT JOIN project p ON p.id = i.project",
+        {"day": f"n.epoch / {DAY}", "project": "coalesce(p.key, '')"},
         {
+            # Something came of it there, or the user says so; a look at it is nothing.
+            "used": "sum(iif(EXISTS (SELECT 1 FROM feedback f WHERE f.item = n.item"
+                    " AND f.session IN (0, n.session)"
+                    " AND f.what IN ('acted', 'fetched', 'useful')), 1, 0))",
             "times": "count(DISTINCT n.session || ' ' || n.epoch)", "tokens": "sum(n.tokens)",
             "discovery_tokens": "coalesce(sum(i.discovery_tokens), 0)",
         },
@@ -124,8 +129,8 @@ _TOTALS: Mapping[str, _Sums] = {
         "spend",
         {"day": "date(epoch / 1000, 'unixepoch')"},
         {
-            "tokens_in": "cast(total(tokens_in) AS INTEGER)",
-            "tokens_out": "cast(total(tokens_out) AS INTEGER)", "cost": "total(cost)",
+            "tokens_in": "coalesce(sum(tokens_in), 0)",
+            "tokens_out": "coalesce(sum(tokens_out), 0)", "cost": "coalesce(sum(cost), 0.0)",
         },
         "epoch",
     ),
@@ -135,7 +140,7 @@ _TOTALS: Mapping[str, _Sums] = {
 }  # fmt: skip
 
 
-class LedgerRows(Connection):
+class LedgerRows(Rows):
     """The part of `SqliteStore` that writes down what happens."""
 
     # --- writing, inside a transaction -------------------------------------------------------
@@ -184,7 +189,7 @@ class LedgerRows(Connection):
         condition = _row_condition(LEDGER[kind], where)
         before = self._db.total_changes()
         self._db.execute(f"DELETE FROM {LEDGER[kind].name} WHERE {condition.sql}", condition.values)
-        return self._db.total_changes() - before
+        return int(self._db.total_changes() - before)
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -230,16 +235,14 @@ class LedgerRows(Connection):
         return list(self._db.execute(sql, condition.values))
 
 
-def _row_condition(table: Table, where: Mapping[str, object]) -> Condition:
+def _row_condition(table: Table, where: Mapping[str, Any]) -> Condition:
     """Each field has its value, or one of its values."""
     condition = Condition()
     for name, value in where.items():
         if isinstance(value, str | int):
             condition.require(f"{table.columns[name]} = ?", value)
         else:
-            condition.require(
-                f"{table.columns[name]} IN (SELECT value FROM json_each(?))", json_text(value)
-            )
+            condition.require_one_listed(table.columns[name], list(value))
         if name == table.partial:
             condition.require(f"{name} <> 0")
     return condition

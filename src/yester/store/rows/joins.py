@@ -9,11 +9,18 @@ from __future__ import annotations
 import msgspec
 
 from yester.model import Join, Project, Session
-from yester.store.sqlite.memories import MemoryRows
+from yester.store.records import LEDGER
+from yester.store.rows.memories import MemoryRows
 
 # What belongs to a session: it goes to that of the same client where the other project has it, too.
 _NUMBERED = ("item", "event", "turn", "injection")
 _OF_SESSION = (*_NUMBERED, "refined", "archived", "owed_start")
+# What names a row of these within its session.
+_KEYS = {
+    table.name: [name for name in table.key if name != "session"]
+    for table in LEDGER.values()
+    if "session" in table.key
+}
 # What is written down of a project: what it is → id, and what it was. Of sessions that the other
 # project has as well, whose row will be gone, what that row says and which rows were theirs.
 _TWINS = (
@@ -24,8 +31,8 @@ _OF_TWINS = f"session IN (SELECT s.id FROM {_TWINS.format('')})"
 _NOTED = {
     "item": "SELECT id, session FROM item WHERE project = :own",
     **{table: f"SELECT id, session FROM {table} WHERE {_OF_TWINS}" for table in _NUMBERED[1:]},
-    "session": "SELECT s.id, iif(t.id IS NULL, '', json_array(s.key, s.agent, s.started, s.ended,"
-    f" s.cwd, s.branch, s.transcript)) FROM {_TWINS.format('LEFT')}",
+    "session": "SELECT s.id, iif(t.id IS NULL, '', CAST(json_array(s.key, s.agent, s.started,"
+    f" s.ended, s.cwd, s.branch, s.transcript) AS TEXT)) FROM {_TWINS.format('LEFT')}",
     "memory": "SELECT m.item, m.slug FROM memory m JOIN item i ON i.id = m.item"
     " WHERE i.project = :own",
 }
@@ -73,8 +80,14 @@ class JoinRows(MemoryRows):
             self._db.execute("UPDATE session SET project = ? WHERE id = ?", (project, id_))
             return
         for table in _OF_SESSION:
+            same = "".join(f" AND o.{name} = {table}.{name}" for name in _KEYS.get(table, ()))
+            alone = (
+                f" AND NOT EXISTS (SELECT 1 FROM {table} o WHERE o.session = ?1{same})"
+                if table in _KEYS
+                else ""
+            )
             self._db.execute(
-                f"UPDATE OR IGNORE {table} SET session = ? WHERE session = ?", (twin[0], id_)
+                f"UPDATE {table} SET session = ?1 WHERE session = ?2{alone}", (twin[0], id_)
             )
         self.queue_sessions({twin[0]: 0})
         self._db.execute("DELETE FROM undistilled WHERE session = ?", (id_,))
@@ -113,7 +126,7 @@ class JoinRows(MemoryRows):
                 [(sessions.get(was, was), id_) for id_, was in self._noted_rows(join.id, table)],
             )
         moved = self._all_ids(  # what has come to the sessions since is theirs as well
-            "SELECT id FROM item WHERE id IN (SELECT CAST(id AS INTEGER) FROM project_join_row"
+            "SELECT id FROM item WHERE id IN (SELECT CAST(id AS BIGINT) FROM project_join_row"
             " WHERE joined = ? AND what = 'item') OR session <> 0 AND session IN"
             " (SELECT value FROM json_each(?)) ORDER BY id",
             join.id, str(list(sessions.values())),

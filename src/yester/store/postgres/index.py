@@ -1,0 +1,198 @@
+"""The index on PostgreSQL: lists of items by term and project, and how to choose from them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from yester import model
+from yester.model import Document, Expression, Item
+from yester.store.rows.rows import Condition, put_sql
+from yester.text.document import read_fields
+from yester.text.terms import term_hash
+
+_FOLDED = 200  # items that may stand beside the lists
+_KNOWN_TERMS = 500_000  # bound of the set that saves writing known terms again
+_OF_LENGTHS = ("project", "kind", "field")
+_ADD_LENGTHS = put_sql("length", (*_OF_LENGTHS, "items", "terms"), _OF_LENGTHS, adding=True)
+_HALF = 1 << 31
+
+
+def signed_hash(hashed: int) -> int:
+    """As four bytes with a sign, which is what there is."""
+    return hashed - 2 * _HALF if hashed >= _HALF else hashed
+
+
+def array_text(numbers: Iterable[int]) -> str:
+    return "{" + ",".join(map(str, numbers)) + "}"
+
+
+class IndexWriter:
+    """Collects what happens to the index within a transaction and writes it in one go."""
+
+    def __init__(self, db: Any) -> None:
+        self._db = db
+        self._known: set[tuple[int, str]] = set()  # terms that stand in `term` already
+        self.unfolded: int | None = None  # so many stand beside the lists
+        self._clear_batch()
+
+    def _clear_batch(self) -> None:
+        self._documents: list[tuple[int, int, Document]] = []
+        self._lengths: defaultdict[tuple[int, str, int], list[int]] = defaultdict(lambda: [0, 0])
+
+    def forget_batch(self) -> None:
+        """After a rollback: nothing of it happened."""
+        self._known.clear()
+        self._clear_batch()
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def add_item(
+        self, id_: int, project: int, session: int, item: Item, document: Document  # noqa: ARG002
+    ) -> None:  # fmt: skip
+        self._documents.append((id_, project, document))
+        self._measure_fields(project, item.kind, document.lengths, 1)
+
+    def remove_item(self, id_: int, project: int, kind: str) -> None:
+        """Take an item out; harmless where it is not in."""
+        row = self._db.execute(
+            "DELETE FROM item_terms WHERE item = ? RETURNING vector", (id_,)
+        ).fetchone()
+        if row is None:
+            return
+        fields = read_fields(row[0])
+        hashes = set[int]().union(*(field.hashes for field in fields))
+        self._measure_fields(project, kind, [(field.field, field.length) for field in fields], -1)
+        before = self._db.total_changes()
+        self._db.execute("DELETE FROM unfolded WHERE item = ? AND sign > 0", (id_,))
+        if self._db.total_changes() == before:  # it is in the lists
+            self._db.execute(
+                "INSERT INTO unfolded(item, sign, project, terms) VALUES (?, -1, ?, ?)",
+                (id_, project, array_text(map(signed_hash, hashes))),
+            )
+
+    def _measure_fields(
+        self, project: int, kind: str, lengths: Iterable[tuple[int, int]], sign: int
+    ) -> None:
+        for field, terms in ((-1, 0), *lengths):  # field -1 counts the items themselves
+            sums = self._lengths[project, kind, field]
+            sums[0] += sign
+            sums[1] += sign * terms
+
+    def clear_index(self) -> None:
+        """Empty the whole index."""
+        self.forget_batch()
+        for table in ("item_terms", "posting", "unfolded", "length", "term"):
+            self._db.execute(f"DELETE FROM {table}")
+
+    def write_batch(self) -> None:
+        many, documents = self._db.executemany, self._documents
+        if not (documents or self._lengths):
+            return
+        many(
+            "INSERT INTO item_terms(item, vector) VALUES (?, ?)",
+            [(id_, document.vector) for id_, _, document in documents],
+        )
+        many(
+            "INSERT INTO unfolded(item, sign, project, terms) VALUES (?, 1, ?, ?)",
+            [
+                (id_, project, array_text(signed_hash(term_hash(term)) for term in document.terms))
+                for id_, project, document in documents
+            ],
+        )
+        columns = (*_OF_LENGTHS, "items", "terms")
+        sums = [(*key, *both) for key, both in sorted(self._lengths.items())]
+        many(_ADD_LENGTHS, [dict(zip(columns, row, strict=True)) for row in sums])
+        self._write_terms()
+        self._clear_batch()
+        self._fold_many(len(documents))
+
+    def _fold_many(self, new: int) -> None:
+        if self.unfolded is None:  # others may have written
+            self.unfolded = self._db.execute("SELECT count(*) FROM unfolded").fetchone()[0]
+        else:
+            self.unfolded += new
+        if self.unfolded >= _FOLDED:
+            self._db.execute("SELECT fold()")
+            self.unfolded = 0
+
+    def _write_terms(self) -> None:
+        new = {(project, term) for _, project, doc in self._documents for term in doc.terms}
+        new -= self._known
+        if len(self._known) > _KNOWN_TERMS:
+            self._known.clear()
+        self._known |= new
+        if new:
+            ordered = sorted(new)
+            self._db.ask(
+                "INSERT INTO term(text, hash, project) SELECT * FROM"
+                " unnest($1::text[], $2::int[], $3::int[]) ON CONFLICT DO NOTHING",
+                [
+                    [term for _, term in ordered],
+                    array_text(signed_hash(term_hash(term)) for _, term in ordered),
+                    array_text(project for project, _ in ordered),
+                ],
+            )
+
+
+def count_items(db: Any, terms: Sequence[str], projects: Sequence[int]) -> dict[str, int]:
+    """How many items hold these terms, of these projects or of all."""
+    if not terms:
+        return {}
+    hashes = array_text(signed_hash(term_hash(term)) for term in terms)
+    within = array_text(projects) if projects else None
+    ((held,),) = db.ask("SELECT frequencies($1::int[], $2::bigint[])", [hashes, within])
+    return dict(zip(terms, held, strict=True))
+
+
+def must_condition(must: Expression | None) -> Condition | None:
+    """What every answer must fulfil, as a condition on `item i`. A phrase becomes its terms: there
+    are no positions here, whoever asks looks at the text. None where it restricts nothing."""
+    match must:
+        case model.Word(terms) | model.Phrase(terms):
+            return _join(" AND ", [_holds(term) for term in terms])
+        case model.Prefix(text):
+            found = Condition()
+            found.require(
+                "i.id IN (SELECT h.item FROM (SELECT DISTINCT hash FROM term"
+                " WHERE text >= ? AND text < ?) t, LATERAL holding(t.hash, NULL) h(item))",
+                text, text + "\U0010ffff",
+            )  # fmt: skip
+            return found
+        case model.Every(parts):
+            wanted = [part for part in map(must_condition, parts) if part]
+            if not wanted:
+                return None
+            unwanted = excluded_condition(must)
+            return _join(" AND ", [*wanted, *([unwanted] if unwanted else [])])
+        case model.Some(parts):
+            either = [must_condition(part) for part in parts]
+            return _join(" OR ", [part for part in either if part]) if all(either) else None
+    return None
+
+
+def excluded_condition(must: Expression | None) -> Condition | None:
+    """Nothing of what the question excludes at its top level."""
+    parts = must.parts if isinstance(must, model.Every) else (must,)
+    found = Condition()
+    for part in parts:
+        if isinstance(part, model.Without) and (one := must_condition(part.part)):
+            found.require(f"NOT ({one.sql})", *one.values)
+    return found if found.values else None
+
+
+def _holds(term: str) -> Condition:
+    found = Condition()
+    found.require("i.id IN (SELECT holding(?::int, NULL))", signed_hash(term_hash(term)))
+    return found
+
+
+def _join(word: str, parts: Sequence[Condition]) -> Condition | None:
+    if not parts:
+        return None
+    found = Condition()
+    values = [value for part in parts for value in part.values]
+    found.require("(" + word.join(f"({part.sql})" for part in parts) + ")", *values)
+    return found

@@ -1,0 +1,117 @@
+"""What the store on a server does in its own way; the rest is the contract's (`test_store*`)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from tests import postgres
+from tests.store.test_store import found, item, put, refs
+from tests.stores import BACKENDS
+from yester.errors import StoreBusy, StoreError, StoreNewer
+from yester.model import Filters, Item
+from yester.store import maintenance_of, open_store, store_location
+from yester.store.migrate import Migration, load_migrations
+from yester.store.postgres.database import translate_sql
+
+pytestmark = pytest.mark.requirement("STO-04")
+
+
+@pytest.fixture
+def store(tmp_path):
+    with closing(BACKENDS["postgresql"](tmp_path / "store")) as store:
+        yield store
+
+
+def own_database(name):
+    """The URL of a database of this test's own, empty."""
+    with psycopg.connect(postgres.server(), autocommit=True) as server:
+        server.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        server.execute(f'CREATE DATABASE "{name}"')
+        there = server.info
+        return f"postgresql://{there.user}@/{name}?host={there.host}&port={there.port}"
+
+
+def test_what_is_the_servers_to_do_is_refused_with_what_to_do_instead(store, tmp_path):
+    care = maintenance_of(store)
+    for refused in (care.backup, care.salvage):
+        with pytest.raises(StoreError, match="pg_dump"):
+            refused(tmp_path / "copy")
+
+
+def test_a_server_that_cannot_be_reached_is_named_without_its_password():
+    url = "postgresql://sam:hunter2@127.0.0.1:1/memory?tenant=shop"
+    with pytest.raises(StoreError, match="cannot be reached") as told:
+        open_store(url, now=1)
+    assert "sam@127.0.0.1:1/memory" in str(told.value)
+    assert "hunter2" not in str(told.value)
+    assert store_location(url) == "postgresql://sam@127.0.0.1:1/memory?tenant=shop"
+
+
+def test_one_of_many_who_come_at_once_makes_the_schema():
+    url, stores, barrier = own_database("yester-at-once"), [], threading.Barrier(3)
+
+    def open_it():
+        barrier.wait()
+        stores.append(open_store(url, now=1))
+
+    threads = [threading.Thread(target=open_it) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(stores) == 3
+    put(stores[0], item("1", "apple"))
+    assert found(stores[1], "appl") == ["1"]
+    for store in stores:
+        store.close()
+    later = [*load_migrations("postgres"), Migration(900, "later", "SELECT 1")]
+    open_store(url, now=2, steps=later).close()
+    with pytest.raises(StoreNewer, match="version 900"):
+        open_store(url, now=3)
+
+
+def test_another_writer_of_the_tenant_is_waited_for_and_another_tenants_is_not(store, tmp_path):
+    with (
+        closing(BACKENDS["postgresql"](tmp_path / "store")) as same,
+        closing(BACKENDS["postgresql"](tmp_path / "other")) as other,
+        store.transaction("items"),
+    ):
+        put(other, item("1", "apple"))
+        with pytest.raises(StoreBusy, match="too long"), same.transaction("ledger", 0.01):
+            pass
+    assert put(store, item("1", "apple")).added == 1
+
+
+def test_a_zero_byte_which_no_text_of_the_server_holds_is_replaced(store):
+    put(store, Item("r\0", "message", project="name:shop", epoch=1, body="apple\0pear", tool="\0"))
+    (back,) = store.select(Filters())
+    assert (back.body, back.tool) == ("apple\ufffdpear", "\ufffd")
+    assert refs(store.find_by_ref("r\0")) == ["r\ufffd"]
+
+
+def test_statements_are_put_into_the_servers_words():
+    sql = "a = ? AND b = :name AND c COLLATE NOCASE IN (?,?) OR d = '?' LIMIT ? OFFSET ?"
+    translated, names = translate_sql(sql.replace(":name", "?"))
+    assert names == (0, 1, 2, 3, 4, 5)
+    assert translated == (
+        "a = $1 AND b = $2 AND lower(c) IN (lower($3), lower($4)) OR d = '?' LIMIT $5 OFFSET $6"
+    )
+    assert translate_sql("x = :one OR y = :one") == ("x = $1 OR y = $1", ("one",))
+    assert translate_sql("UPDATE t SET offset = ?2 WHERE window = ?1") == (
+        'UPDATE t SET "offset" = $1 WHERE "window" = $2', (1, 0),
+    )  # fmt: skip
+
+
+def test_a_store_in_a_folder_loads_no_driver(tmp_path):
+    code = (
+        "import sys, pathlib, yester.store; yester.store.open_store(pathlib.Path(sys.argv[1]),"
+        " now=1).close(); print('psycopg' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "home")]
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "False\n"
