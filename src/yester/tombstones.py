@@ -9,6 +9,12 @@ that time is stored.
     32 bytes     the key
     24 bytes …   a mark and a time (ms), each; of a torn end nothing is read
 
+Where other machines of the same owner have forgotten something, theirs follows: each set under the
+key of its home, since a mark says nothing under another one.
+
+    a line       the other form
+    a set …      32 bytes: the key; 8 bytes: how many; so many marks and times. The first is ours
+
 What something said counts within its session, or its project where it has none: the same few words
 said elsewhere are another person's yes.
 """
@@ -18,8 +24,9 @@ from __future__ import annotations
 import os
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from yester.files import replace_file
 from yester.model import Item, Session, replace
@@ -27,8 +34,10 @@ from yester.model import Item, Session, replace
 Key = tuple[str, ...]  # what a mark is made of
 
 _FORM = b"yester: what was forgotten\n"
+_FORM_OF_MANY = b"yester: what was forgotten, here and elsewhere\n"
 _KEY = 32
 _RECORD = struct.Struct(">16sq")
+_NUMBER = struct.Struct(">q")
 _WORD = re.compile(r"[a-z0-9]+")
 _SHORTEST = 24  # characters; less is said twice by chance
 
@@ -60,14 +69,42 @@ def lost_words(before: str, after: str) -> set[str]:
     return {*_WORD.findall(before.lower())} - {*_WORD.findall(after.lower())}
 
 
+class Marks(NamedTuple):
+    """What one home has forgotten: its key, and the time of each digest under it."""
+
+    key: bytes
+    times: dict[bytes, int]
+
+    def digest(self, key: Key) -> bytes:
+        import hmac  # 5 ms that whoever has forgotten nothing need not wait
+
+        message = b"\0".join(part.encode("utf-8", "surrogatepass") for part in key)
+        return hmac.digest(self.key, message, "sha256")[:16]
+
+    def add(self, times: Mapping[bytes, int]) -> Marks:
+        later = {mark: max(made, self.times.get(mark, made)) for mark, made in times.items()}
+        return Marks(self.key, {**self.times, **later})
+
+    @property
+    def records(self) -> bytes:
+        return b"".join(_RECORD.pack(mark, made) for mark, made in sorted(self.times.items()))
+
+    @classmethod
+    def from_records(cls, key: bytes, records: bytes) -> Marks:
+        """Of a torn end nothing is read; of a mark that is there twice the later time counts."""
+        whole, times = len(records) - len(records) % _RECORD.size, dict[bytes, int]()
+        for mark, made in _RECORD.iter_unpack(records[:whole]):
+            times[mark] = max(made, times.get(mark, made))
+        return cls(key, times)
+
+
 class Tombstones:
     """As the file of a home says; none where there is none."""
 
     def __init__(self, home: Path) -> None:
         self._path = tombstones_file(home)
         self._stamp: tuple[int, int] | None = None
-        self._marks: dict[bytes, int] = {}
-        self._key = b""
+        self._sets: list[Marks] = []  # the first is ours
         self.refresh()
 
     def refresh(self) -> None:
@@ -79,21 +116,37 @@ class Tombstones:
         stamp = (found.st_mtime_ns, found.st_size) if found else None
         if stamp == self._stamp:
             return
-        self._stamp, self._key, self._marks = stamp, b"", {}
+        self._stamp, self._sets = stamp, []
         data = self._path.read_bytes() if found else b""
         if data.startswith(_FORM):
-            start = len(_FORM) + _KEY
-            self._key = data[len(_FORM) : start]
-            whole = len(data) - (len(data) - start) % _RECORD.size
-            for mark, made in _RECORD.iter_unpack(data[start:whole]):
-                self._marks[mark] = max(made, self._marks.get(mark, made))
+            rest = data[len(_FORM) :]
+            self._sets = [Marks.from_records(rest[:_KEY], rest[_KEY:])]
+        elif data.startswith(_FORM_OF_MANY):
+            self._sets = list(_read_sets(data[len(_FORM_OF_MANY) :]))
 
     def __len__(self) -> int:
-        return len(self._marks)
+        return sum(len(one.times) for one in self._sets)
+
+    @property
+    def own(self) -> Marks:
+        """What this home itself has forgotten."""
+        return self._sets[0] if self._sets else Marks(b"", {})
+
+    @property
+    def others(self) -> list[Marks]:
+        return self._sets[1:]
+
+    def find_new(self, theirs: Marks) -> Marks:
+        """What of another home's is not known here yet."""
+        known: Mapping[bytes, int] = next(
+            (one.times for one in self._sets if one.key == theirs.key), {}
+        )
+        new = {mark: at for mark, at in theirs.times.items() if at > known.get(mark, -1)}
+        return Marks(theirs.key, new)
 
     def hides(self, item: Item) -> bool:
         """Is this what was forgotten, or of a session or project that was?"""
-        if not self._marks:
+        if not len(self):
             return False
         around = [ref_key(item), ("project", item.project), ("session", item.session)]
         if item.alias:
@@ -124,19 +177,31 @@ class Tombstones:
         }
 
     def _time_of(self, key: Key) -> int:
-        return self._marks.get(self._digest(key), -1) if self._marks and key else -1
+        found = (one.times.get(one.digest(key), -1) for one in self._sets if one.times)
+        return max(found, default=-1) if key else -1
 
-    def _digest(self, key: Key) -> bytes:
-        import hmac  # 5 ms that whoever has forgotten nothing need not wait
-
-        message = b"\0".join(part.encode("utf-8", "surrogatepass") for part in key)
-        return hmac.digest(self._key, message, "sha256")[:16]
-
-    def add(self, keys: Mapping[Key, int]) -> None:
-        """From now on these are forgotten, each up to its time. On the disk when this returns."""
+    def add(self, keys: Mapping[Key, int], theirs: Marks | None = None) -> None:
+        """From now on these are forgotten, each up to its time, and what another home has. On the
+        disk when this returns."""
         self.refresh()
-        self._key = self._key or os.urandom(_KEY)
-        marks = {**self._marks, **{self._digest(key): made for key, made in keys.items() if key}}
-        records = b"".join(_RECORD.pack(mark, made) for mark, made in sorted(marks.items()))
-        replace_file(self._path, _FORM + self._key + records, sync=True)
+        own = self.own if self.own.key else Marks(os.urandom(_KEY), {})
+        own = own.add({own.digest(key): made for key, made in keys.items() if key})
+        others = {one.key: one for one in self.others}
+        if theirs is not None and theirs.key != own.key and theirs.times:
+            others[theirs.key] = others.get(theirs.key, Marks(theirs.key, {})).add(theirs.times)
+        data = _FORM + own.key + own.records
+        if others:
+            sets = (own, *others.values())
+            parts = (one.key + _NUMBER.pack(len(one.times)) + one.records for one in sets)
+            data = _FORM_OF_MANY + b"".join(parts)
+        replace_file(self._path, data, sync=True)
         self.refresh()
+
+
+def _read_sets(data: bytes) -> Iterator[Marks]:
+    while len(data) >= _KEY + _NUMBER.size:
+        (number,) = _NUMBER.unpack_from(data, _KEY)
+        start = _KEY + _NUMBER.size
+        end = start + number * _RECORD.size
+        yield Marks.from_records(data[:_KEY], data[start:end])
+        data = data[end:]

@@ -1,0 +1,209 @@
+"""One owner's machines kept in step, without a server: begun, joined, run, looked at, ended.
+
+Only the user says where memory goes: an agent may look, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Struct
+
+from yester.errors import NotYours, SourceError, UsageError
+from yester.memory import Memory
+from yester.model import LogSegment, Machine
+from yester.operations.fields import about
+from yester.operations.request import NoRequest
+from yester.operations.wishes import Progress, Wish, grant_wish, load_wish
+from yester.project import Projects
+from yester.redact import redact
+from yester.sharing.keys import Key, check_library, key_file
+from yester.sharing.roam import (
+    Outgoing,
+    Report,
+    Roam,
+    load_state,
+    state_file,
+)
+from yester.sharing.transports import open_transport
+from yester.store import store_exists
+from yester.store.contract import Store
+
+
+class RoamMachine(Struct, kw_only=True):
+    machine: Annotated[str, about("The beginning of its random name in the log.")]
+    name: str
+    own: Annotated[bool, about("Is it this one?")]
+    seen: Annotated[int, about("When it last wrote (ms), by its own clock; 0: never yet.")]
+    segments: Annotated[int, about("Of the log, that were read from it or written by it.")]
+    items: Annotated[int, about("Here, that are from there; of this machine 0.")]
+
+
+class RoamState(Struct, kw_only=True):
+    on: Annotated[bool, about("Does this home roam?")]
+    to: Annotated[str, about("Where the log is.")]
+    machines: list[RoamMachine]
+    waiting: Annotated[int, about("Items that the log does not have yet.")]
+    private: Annotated[int, about("Of these, those of private projects, which stay here.")]
+    last: Annotated[int, about("When the machines were last in step (ms); 0: never yet.")]
+    problems: Annotated[list[str], about("What the last run has met.")]
+
+
+class Outlook(Struct, kw_only=True):
+    """What would be sent."""
+
+    to: str
+    projects: dict[str, dict[str, int]]
+    private: int
+    items: int
+
+
+def show_roam(memory: Memory, request: NoRequest) -> RoamState:  # noqa: ARG001
+    """Which machines share this memory, when each was last heard of, and what waits."""
+    state = load_state(memory.home)
+    if not store_exists(memory.home):
+        return RoamState(
+            on=False, to="", machines=[], waiting=0, private=0, last=0, problems=[]
+        )  # fmt: skip
+    store = memory.reading
+    machines = _list_machines(store)
+    waiting = private = 0
+    if state is not None:
+        found, private = _outgoing(memory, store).summarise()
+        waiting = found.total() + private
+    return RoamState(
+        on=state is not None, to=redact(state.to) if state else "", machines=machines,
+        waiting=waiting, private=private, last=state.last if state else 0,
+        problems=state.problems if state else [],
+    )  # fmt: skip
+
+
+def _list_machines(store: Store) -> list[RoamMachine]:
+    """Each once, whatever names it has had; this one first."""
+    found: dict[str, RoamMachine] = {}
+    for one in sorted(store.entries(Machine), key=lambda one: one.key):
+        stem = one.key.partition("-")[0]
+        known = found.setdefault(
+            stem,
+            RoamMachine(machine=stem[:4], name="", own=one.own, seen=0, segments=0, items=0),
+        )
+        known.name, known.seen = redact(one.name) or known.name, max(known.seen, one.seen)
+        segments = store.totals("roam_segment", where={"machine": one.key})
+        known.segments += segments[0][0]
+        if not one.own:
+            known.items += store.totals("roam_item", where={"origin": one.key})[0][0]
+    return sorted(found.values(), key=lambda one: (not one.own, -one.seen))
+
+
+def preview_roam(memory: Memory) -> Outlook:
+    """What the next run would write into the log, by project and kind."""
+    state, names = load_state(memory.home), memory.project_names()
+    found, private = _outgoing(memory, memory.reading).summarise()
+    projects: dict[str, dict[str, int]] = {}
+    for (project, kind), number in sorted(found.items()):
+        projects.setdefault(redact(names.get(project, project)), {})[kind] = number
+    to = redact(state.to) if state else ""
+    return Outlook(to=to, projects=projects, private=private, items=found.total())
+
+
+def _outgoing(memory: Memory, store: Store) -> Outgoing:
+    names = sorted(one.key for one in store.entries(Machine, {"own": 1}))
+    own = names[-1] if names else ""
+    return Outgoing(store, memory.home, own, names, _private_projects(memory), memory.now)
+
+
+def _private_projects(memory: Memory) -> frozenset[str]:
+    return Projects(memory.config.projects, private=memory.config.private).private
+
+
+# --- what only the user does ---------------------------------------------------------------------
+
+
+def _open_roam(memory: Memory, url: str, progress: Progress) -> Roam:
+    if memory.origin != "user":
+        raise NotYours("where memory goes is the user's word: they run `yester roam`")
+    check_library()
+
+    def forget() -> Store:
+        for wish in (load_wish(memory.home), Wish("forget", memory.now)):
+            if wish is not None:
+                grant_wish(memory, wish, progress)
+        return memory.store
+
+    return Roam(
+        memory.home, memory.store, open_transport(url, memory.home, os.environ), memory.now,
+        _private_projects(memory), forget, progress,
+    )  # fmt: skip
+
+
+def begin_roam(memory: Memory, url: str, progress: Progress) -> tuple[Key, Report]:
+    """A new log there, with everything but private projects; its recovery code is told once."""
+    _refuse_second(memory, url)
+    url = _full_path(url)
+    roam = _open_roam(memory, url, progress)
+    if "://" not in url:
+        Path(url).mkdir(mode=0o700, exist_ok=True)
+    key = roam.begin_log()
+    with suppress(SourceError):  # it is in the report, and the code must be told
+        roam.exchange()
+    return key, roam.report
+
+
+def join_roam(memory: Memory, url: str, code: str, progress: Progress) -> Report:
+    """Take part in a log that another machine has begun."""
+    url = _full_path(url)
+    roam = _open_roam(memory, url, progress)
+    roam.join_log(Key.from_code(code))
+    return roam.exchange()
+
+
+def run_roam(memory: Memory, progress: Progress) -> Report:
+    """Read what others have written, write what they lack."""
+    return _present_roam(memory, progress).exchange()
+
+
+def renew_key(memory: Memory, progress: Progress) -> tuple[Key, Report]:
+    """The log anew under another key: a machine that is lost reads no more of it, and is not
+    believed. Every other one joins again."""
+    roam = _present_roam(memory, progress)
+    return roam.change_key(), roam.report
+
+
+def stop_roam(memory: Memory) -> str:
+    """Everything stays here, and nothing is sent or read any more; what remains elsewhere."""
+    if memory.origin != "user":
+        raise NotYours("where memory goes is the user's word: they run `yester roam --stop`")
+    state = load_state(memory.home)
+    if state is None:
+        raise UsageError("this home does not roam")
+    segments = {(one.machine, one.number) for one in memory.store.entries(LogSegment)}
+    items = memory.store.totals("roam_item")[0][0]
+    state_file(memory.home).unlink()
+    key_file(memory.home).unlink(missing_ok=True)
+    return (
+        f"{redact(state.to)} keeps what was written there, encrypted (segments: {len(segments)}, "
+        f"items: {items:,}), and your other machines go on with it. Remove that place to remove "
+        "it: yester does not"
+    )
+
+
+def _present_roam(memory: Memory, progress: Progress) -> Roam:
+    state = load_state(memory.home)
+    if state is None:
+        raise UsageError("this home does not roam; yester roam --to FOLDER begins it")
+    return _open_roam(memory, state.to, progress)
+
+
+def _refuse_second(memory: Memory, url: str) -> None:
+    state = load_state(memory.home)
+    if state is not None:
+        raise UsageError(
+            f"this home roams to {redact(state.to)} already; `yester roam --stop`, then --to {url}"
+        )
+
+
+def _full_path(url: str) -> str:
+    return url if "://" in url else str(Path(url).expanduser().absolute())

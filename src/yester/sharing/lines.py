@@ -1,0 +1,268 @@
+"""What stores tell each other, a line a record: a JSON object with one name.
+
+    {"machine": {"name": "laptop", …}}     who writes
+    {"forgotten": {"key": …, "marks": …}}  what was forgotten there (`yester.tombstones`)
+    {"project": …} {"session": …}          where things happened, without any path
+    {"item": {"item": …, "hash": …}}       immutable by (source, kind, ref) and hash
+    {"memory": {"memo": …, "mark": …}}     a version of a structured memory, and its parents
+    {"gone": {"kind": …, "ref": …}}        what was distilled, and is distilled otherwise by now
+
+Nothing names another record by the id it has in one store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from yester.errors import SourceError
+from yester.ingest.prepare import prepare_item
+from yester.memories.memory import Plain, plain_form
+from yester.model import DISTILLED, Change, Item, Memo, Paging, Project, Session, replace
+from yester.redact import may_hold_secrets, redact, redact_value
+from yester.store.contract import Store
+from yester.text.document import content_hash
+from yester.tombstones import Marks, Tombstones
+
+Identity = tuple[str, str, str]  # source, kind, ref
+_NEVER = object()  # what no value is
+FORGOTTEN = "forgotten"  # in place of a memory, for sets of marks that the log has
+GONE = "gone:"  # how the mark of a version begins that says: it was let go
+
+
+class MachineLine(Struct, frozen=True):
+    name: str
+    at: int  # by its clock, for people: nothing is ordered by it
+
+
+class ForgottenLine(Struct, frozen=True):
+    key: bytes
+    marks: bytes
+
+
+class ItemLine(Struct, frozen=True):
+    item: Item
+    hash: str
+    of: tuple[tuple[int, Identity], ...] = ()  # what a distilled one was made of, by fact
+    supersedes: Identity | None = None
+    was: str = ""  # the ref it had before
+    anew: bool = False  # said again after it had been forgotten
+    origin: str = ""  # the machine it is from, where another one tells it …
+    place: int = 0  # … and the segment there
+
+
+class MemoryLine(Struct, frozen=True):
+    """A version of a memory: what it became, and the versions it was made of. `source` and `ref`
+    name the memory, whatever this one of two is called; without a memo it was let go."""
+
+    source: str
+    ref: str
+    mark: str
+    parents: tuple[str, ...] = ()
+    memo: Memo | None = None
+    supersedes: Identity | None = None
+    who: str = ""
+    why: str = ""
+    at: int = 0
+    anew: bool = False
+
+
+class GoneLine(Struct, frozen=True):
+    kind: str
+    ref: str
+    origin: str = ""
+    place: int = 0
+
+
+Line = MachineLine | ForgottenLine | Project | Session | ItemLine | MemoryLine | GoneLine
+_KINDS: dict[str, type[Line]] = {
+    "machine": MachineLine, "forgotten": ForgottenLine, "project": Project, "session": Session,
+    "item": ItemLine, "memory": MemoryLine, "gone": GoneLine,
+}  # fmt: skip
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+def encode_line(line: Line) -> bytes:
+    return msgspec.json.encode({_NAMES[type(line)]: told_fields(line)}) + b"\n"
+
+
+def decode_line(data: bytes) -> Line | None:
+    """None: a record that a newer yester knows; SourceError where it makes no sense."""
+    try:
+        ((name, value),) = msgspec.json.decode(data, type=dict[str, Any]).items()
+        return msgspec.convert(value, _KINDS[name]) if name in _KINDS else None
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise SourceError(f"a line is not understood ({error})") from None
+
+
+def told_fields(record: Struct) -> dict[str, Any]:
+    """What of a record is not as it is by default."""
+    plain: dict[str, Any] = msgspec.to_builtins(record)
+    usual = _usual_values(type(record))
+    told = {name: value for name, value in plain.items() if value != usual.get(name, _NEVER)}
+    nested = ((name, getattr(record, name)) for name in told)
+    return told | {name: told_fields(one) for name, one in nested if isinstance(one, Struct)}
+
+
+@cache
+def _usual_values(kind: type[Struct]) -> dict[str, Any]:
+    fields = ((one.name, one.default, one.default_factory) for one in structs.fields(kind))
+    given = ((name, usual if callable(make) is False else make()) for name, usual, make in fields)
+    found = {name: usual for name, usual in given if usual is not msgspec.NODEFAULT}
+    return {name: list(one) if isinstance(one, tuple) else one for name, one in found.items()}
+
+
+# --- out -----------------------------------------------------------------------------------------
+
+
+def identity_of(item: Item) -> Identity:
+    return (item.source, item.kind, item.ref)
+
+
+def hash_item(item: Item) -> str:
+    return content_hash(item).hex()
+
+
+def clean_item(item: Item) -> Item:
+    """Without secrets by today's rules, which may be newer than the item."""
+    if not may_hold_secrets("\n".join(item.texts)):
+        return item
+    return prepare_item(item, cut=False).item
+
+
+def tell_places(
+    store: Store, items: Sequence[Item], told: set[tuple[str, ...]]
+) -> Iterator[Project | Session]:
+    """The projects and sessions of items, unless they are among those told already."""
+    for key in dict.fromkeys(item.project for item in items):
+        if (key,) not in told:
+            told.add((key,))
+            named = (one for one in store.projects() if one.key == key)
+            yield from (replace(one, name=redact(one.name), root="") for one in named)
+    for item in items:
+        place = (item.session, item.agent)
+        if item.session and place not in told:
+            told.add(place)
+            found = store.session(*place)
+            if found is not None and found.project == item.project:
+                yield replace(
+                    found, id=0, items=0, prompts=0, cwd="", transcript="",
+                    title=redact(found.title), branch=redact(found.branch),
+                )  # fmt: skip
+
+
+def tell_items(
+    store: Store, items: Sequence[Item], tombstones: Tombstones, private: Collection[str] = ()
+) -> Iterator[ItemLine]:
+    """Plain items as lines, in this order; ids have become names. Of private projects not even
+    those are told."""
+    evidence = store.evidence([one.id for one in items if one.source == DISTILLED])
+    named = {id_ for pairs in evidence.values() for _, id_ in pairs}
+    named |= {one.supersedes for one in items if one.supersedes}
+    shown = (one for one in store.get(sorted(named)) if one.project not in private)
+    names = {one.id: identity_of(one) for one in shown}
+    for item in items:
+        of = tuple((n, names[id_]) for n, id_ in evidence.get(item.id, ()) if id_ in names)
+        yield ItemLine(
+            replace(clean_item(item), id=0, supersedes=0), hash_item(item), of=of,
+            supersedes=names.get(item.supersedes), anew=is_anew(item, tombstones),
+        )  # fmt: skip
+
+
+def is_anew(item: Item, tombstones: Tombstones) -> bool:
+    """Was it forgotten, and said again since?"""
+    return tombstones.knows("ref", *identity_of(item)) and not tombstones.hides(item)
+
+
+def tell_memory(
+    store: Store,
+    memo: Memo,
+    mark: str,
+    parents: Sequence[str],
+    tombstones: Tombstones,
+    private: Collection[str] = (),
+) -> MemoryLine:
+    """A structured memory as it is now, as the version `mark`."""
+    item = memo.item
+    last = next(iter(store.entries(Change, {"item": item.id}, Paging(1))), None)
+    over = next(iter(store.get([item.supersedes])), None) if item.supersedes else None
+    over = None if over is None or over.project in private else over
+    clean = replace(
+        memo, item=replace(clean_item(item), id=0, supersedes=0), version=0,
+        content=redact_value(memo.content), reason=redact(memo.reason),
+    )  # fmt: skip
+    return MemoryLine(
+        item.source, family_ref(item.ref), mark, tuple(parents), clean,
+        identity_of(over) if over else None, last.who if last else "",
+        redact(last.why) if last else "", last.epoch if last else 0, is_anew(item, tombstones),
+    )  # fmt: skip
+
+
+# --- versions of memories ------------------------------------------------------------------------
+
+_BESIDE = "~"  # what follows it in a ref names one of two versions that were written side by side
+
+
+def family_ref(ref: str) -> str:
+    """What a memory is called, of which this one may stand beside another."""
+    name, beside, mark = ref.rpartition(_BESIDE)
+    plain = len(mark) == 8 and not mark.strip("0123456789abcdef")
+    return family_ref(name) if beside and plain else ref
+
+
+def beside_ref(ref: str, mark: str) -> str:
+    return f"{ref}{_BESIDE}{mark[:8]}"
+
+
+def root_of(source: str, ref: str) -> str:
+    """A digest of what a memory is called: the log's rows hold no words."""
+    return _digest([source, family_ref(ref)])
+
+
+def mark_of(memo: Memo, supersedes: Identity | None, parents: Sequence[str]) -> str:
+    """The version of a memory that says this, and was made of these."""
+    return mark_form(plain_form(memo), supersedes, parents)
+
+
+def mark_form(form: Plain, supersedes: Identity | None, parents: Collection[str]) -> str:
+    return _digest([form | {"supersedes": supersedes}, sorted(parents)])
+
+
+def mark_of_set(marks: Marks) -> str:
+    return blake2b(marks.key + marks.records, digest_size=16).hexdigest()
+
+
+def _digest(value: Any) -> str:
+    return blake2b(msgspec.json.encode(value, order="sorted"), digest_size=16).hexdigest()
+
+
+def find_heads(versions: dict[str, Collection[str]]) -> list[str]:
+    """The versions (mark → parents) of which no other was made; one that was let go counts only
+    where there is no other."""
+    old = {parent for parents in versions.values() for parent in parents}
+    heads = sorted(mark for mark in versions if mark not in old)
+    return [mark for mark in heads if not mark.startswith(GONE)] or heads[:1]
+
+
+def name_heads(ref: str, versions: dict[str, Collection[str]]) -> dict[str, str]:
+    """What each version is called: of two that were made of the same one, the first in the order of
+    their marks keeps its name. The same wherever the same versions are known."""
+    children: dict[str, list[str]] = {}
+    for mark, parents in versions.items():
+        children.setdefault(min(parents, default=""), []).append(mark)
+    names: dict[str, str] = {}
+    waiting = [("", ref)]
+    tops = [mark for mark in children if mark and mark not in versions]  # of which none was told
+    children[""] = [*children.get("", ()), *tops]
+    while waiting:
+        parent, name = waiting.pop()
+        own = sorted(children.get(parent, ()), key=lambda one: (one.startswith(GONE), one))
+        for at, mark in enumerate(own):
+            names[mark] = beside_ref(name, mark) if at else name
+            waiting.append((mark, names[mark]))
+    return names

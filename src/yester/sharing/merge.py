@@ -1,0 +1,404 @@
+"""Lines of another machine into the store. In whatever order they come, and however often, the
+outcome is the same; no clock says which of two is newer:
+
+    forgotten   beats everything. What it names goes, and is refused whenever it comes
+    an item     stays as it was told first, by its machine's own count; of two machines that have
+                the same one, each keeps its own, and a third that of the smaller name
+    a memory    a version follows those it was made of; two of the same one are both kept, the
+                second beside the first, and its reason says so
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import groupby, islice
+from pathlib import Path
+from typing import NamedTuple
+
+from yester.errors import UsageError
+from yester.ingest.prepare import prepare_item
+from yester.memories.lifecycle import form_at_version
+from yester.memories.memory import plain_form
+from yester.model import (
+    DISTILLED,
+    Change,
+    Entry,
+    Item,
+    LogItem,
+    LogVersion,
+    Machine,
+    Memo,
+    Project,
+    Queue,
+    Session,
+    Waiting,
+    replace,
+)
+from yester.redact import redact, redact_value
+from yester.sharing.lines import (
+    FORGOTTEN,
+    GONE,
+    ForgottenLine,
+    GoneLine,
+    Identity,
+    ItemLine,
+    Line,
+    MachineLine,
+    MemoryLine,
+    family_ref,
+    find_heads,
+    hash_item,
+    identity_of,
+    mark_form,
+    mark_of,
+    mark_of_set,
+    name_heads,
+    root_of,
+)
+from yester.store import walk_items
+from yester.store.contract import Store
+from yester.tombstones import Marks, Tombstones, ref_key
+
+_BATCH = 500  # lines of one kind in a transaction
+_BESIDE = "written on another machine at the same time as {}"
+
+
+class Place(NamedTuple):
+    """Where something was told: the machine, and the number of its segment."""
+
+    machine: str
+    number: int
+
+    def is_newer(self, known: Place) -> bool:
+        """Of one machine, the later; of two, that of the smaller name."""
+        if not is_same_machine(self.machine, known.machine):
+            return self.machine < known.machine
+        return (self.machine, self.number) > (known.machine, known.number)
+
+
+def is_same_machine(one: str, other: str) -> bool:
+    """A machine gets another name when it begins anew; what stands before the first - stays."""
+    return one.partition("-")[0] == other.partition("-")[0]
+
+
+class Merge:
+    """Of lines into a store on the machine `own`. `forget` is called when items that are here were
+    forgotten elsewhere, and takes them out of everything; it gives back the store, opened anew."""
+
+    def __init__(
+        self, store: Store, home: Path, own: str, now: int, forget: Callable[[], Store]
+    ) -> None:
+        self.store, self.own = store, own
+        self.outcome: Counter[str] = Counter()  # stored, same, refused: why
+        self.beside: list[str] = []  # slugs of memories that are kept beside another
+        self._tombstones = Tombstones(home)
+        self._now, self._forget = now, forget
+        self._names: dict[str, str] = {}  # of machines
+
+    def merge_lines(self, lines: Iterable[Line], place: Place) -> None:
+        """All of one segment."""
+        for (kind, _), group in groupby(lines, _group_of):
+            while batch := list(islice(group, _BATCH)):
+                if kind is ItemLine:
+                    self._merge_items([one for one in batch if isinstance(one, ItemLine)], place)
+                    continue
+                for line in batch if kind is ForgottenLine else ():
+                    self._merge_forgotten(line)
+                with self.store.transaction("memories"):
+                    for line in batch:
+                        self._merge_line(line, place)
+
+    def _merge_line(self, line: Line, place: Place) -> None:
+        match line:
+            case MachineLine():
+                self._names[place.machine] = line.name
+                own = is_same_machine(place.machine, self.own)
+                self.store.append([Machine(place.machine, redact(line.name), line.at, own)])
+            case Project():
+                self.store.put_project(replace(line, name=redact(line.name), root=""))
+            case Session():
+                clean = replace(line, title=redact(line.title), branch=redact(line.branch))
+                self.store.put_session(replace(clean, id=0, cwd="", transcript=""))
+            case MemoryLine():
+                self.outcome[self._merge_memory(line, place)] += 1
+            case GoneLine():
+                self.outcome[self._take_out(line, place)] += 1
+
+    # --- what was forgotten ----------------------------------------------------------------------
+
+    def _merge_forgotten(self, line: Line) -> None:
+        """Marks of another home. What they name goes here as well, whatever has become of it
+        meanwhile; what is newer than its mark gets one of this home as well."""
+        assert isinstance(line, ForgottenLine)
+        theirs = Marks.from_records(line.key, line.marks)
+        new = self._tombstones.find_new(theirs)
+        hit = [item for item in walk_items(self.store) if _names_item(new, item)]
+        own = {
+            ref_key(one): max(self._now, one.epoch, one.updated)
+            for one in hit
+            if max(one.epoch, one.updated) > new.times.get(new.digest(ref_key(one)), -1)
+        }
+        if new.times:
+            self._tombstones.add(own, theirs)
+            self.outcome["forgotten"] += len(new.times)
+        with self.store.transaction("ledger"):
+            self.store.append([LogVersion(FORGOTTEN, mark_of_set(theirs))])
+        if hit or any(map(self._tombstones.hides, walk_items(self.store))):
+            self.store = self._forget()
+
+    def _is_refused(self, identity: Identity, anew: bool) -> bool:
+        return self._tombstones.knows("ref", *identity) and not anew
+
+    # --- items -----------------------------------------------------------------------------------
+
+    def _merge_items(self, lines: Sequence[ItemLine], place: Place) -> None:
+        store = self.store
+        entries: list[tuple[Entry, LogItem]] = []
+        known: list[LogItem] = []
+        replaced: list[int] = []
+        for line in lines:
+            told = Place(line.origin, line.place) if line.origin else place
+            row = LogItem(0, *told, True, line.hash, line.item.kind, kept_ref(line.item))
+            if self._is_refused(identity_of(line.item), line.anew) or self._tombstones.hides(
+                line.item
+            ):
+                self.outcome["refused: forgotten"] += 1
+                continue
+            here = find_item(store, identity_of(line.item))
+            if here is None and line.was:
+                former = find_item(store, (line.item.source, line.item.kind, line.was))
+                replaced += [former.id] if former is not None else []
+            if here is not None and (same := self._compare(line, row, here)) is not None:
+                known += same
+                self.outcome["same"] += 1
+                continue
+            entries.append((self._prepare(line), row))
+        keys = {entry.item.session for entry, _ in entries if entry.item.session}
+        waiting = {one.session.id for one in self._waiting(keys)}
+        with store.transaction("items"):
+            if replaced:
+                store.remove(replaced)
+                store.retract(LogItem, {"item": replaced})
+            put = store.put([entry for entry, _ in entries])
+            rows = [*known]
+            for entry, row in entries:
+                now = find_item(store, identity_of(entry.item))
+                rows += [replace(row, item=now.id)] if now is not None else []
+            store.append(rows)
+            for one in self._waiting(keys):  # it is distilled where it happened
+                if one.session.id not in waiting:
+                    store.settle_session(one)
+        self.outcome["stored"] += put.total_written
+        self.outcome["same"] += put.unchanged
+
+    def _compare(self, line: ItemLine, row: LogItem, here: Item) -> list[LogItem] | None:
+        """What the log's rows say from now on where the item stays as it is here; None: it is to be
+        written."""
+        told = Place(row.origin, row.place)
+        known = next(iter(self.store.entries(LogItem, {"item": here.id})), None)
+        row = replace(row, item=here.id)
+        if known is None:  # ours, and the log did not know
+            same = hash_item(here) == line.hash or is_same_machine(told.machine, self.own)
+            return [row] if same else []
+        have = Place(known.origin, known.place)
+        own, theirs = (is_same_machine(one.machine, self.own) for one in (have, told))
+        if told == have:
+            return [] if known.sent else [replace(known, sent=True)]
+        if (own and not theirs) or not told.is_newer(have):
+            return []
+        return [row] if known.hash == line.hash else None
+
+    def _prepare(self, line: ItemLine) -> Entry:
+        over = find_item(self.store, line.supersedes) if line.supersedes else None
+        item = replace(line.item, id=0, supersedes=over.id if over is not None else 0)
+        pairs = ((n, find_item(self.store, name)) for n, name in line.of)
+        evidence = tuple((n, one.id) for n, one in pairs if one is not None)
+        entry = prepare_item(item, cut=False)
+        return replace(entry, evidence=evidence) if item.source == DISTILLED else entry
+
+    def _waiting(self, keys: Collection[str]) -> list[Waiting]:
+        found = (self.store.queued_sessions(Queue("any", key=key)) for key in sorted(keys))
+        return [one for some in found for one in some if one.changes]
+
+    def _take_out(self, line: GoneLine, place: Place) -> str:
+        told = Place(line.origin, line.place) if line.origin else place
+        here = find_item(self.store, (DISTILLED, line.kind, line.ref))
+        rows = self.store.entries(LogItem, {"item": here.id}) if here is not None else []
+        if here is None or not rows or not told.is_newer(Place(rows[0].origin, rows[0].place)):
+            return "same"
+        if not is_same_machine(rows[0].origin, told.machine):
+            return "same"
+        self.store.remove([here.id])
+        self.store.retract(LogItem, {"item": here.id})
+        return "stored"
+
+    # --- memories --------------------------------------------------------------------------------
+
+    def _merge_memory(self, line: MemoryLine, place: Place) -> str:
+        store, root = self.store, root_of(line.source, line.ref)
+        if self._is_refused((line.source, "memory", line.ref), line.anew):
+            return "refused: forgotten"
+        versions = read_versions(store, root)
+        in_log = {line.mark: line.parents, **versions}
+        note_versions(store, root, (line.source, "memory", line.ref), self.own, in_log)
+        versions = read_versions(store, root)
+        rows = {row.head: row for row in store.entries(LogItem, {"root": root})}
+        if line.mark in versions:
+            known = rows.get(line.mark)
+            if known is not None and not known.sent:
+                store.append([replace(known, sent=True)])
+            return "same"
+        store.append([LogVersion(root, line.mark, line.parents)])
+        versions[line.mark] = line.parents
+        heads, names = find_heads(versions), name_heads(line.ref, versions)
+        memos = {mark: memo for mark, row in rows.items() for memo in store.memos(ids=[row.item])}
+        for mark in heads:
+            ref, row = names[mark], rows.get(mark)
+            told = line.memo if mark == line.mark else memos.get(mark)
+            if row is not None and mark in memos and memos[mark].item.ref == ref:
+                continue
+            if mark == line.mark or told is not None:
+                sent = replace(line, memo=told) if mark == line.mark else MemoryLine(
+                    line.source, line.ref, mark, memo=told, at=self._now
+                )  # fmt: skip
+                self._write_memory(sent, ref, root, place, sent_=row is None or row.sent)
+        # Of what is no head any more, or stands under another name now.
+        kept = {names[mark] for mark in heads if not mark.startswith(GONE)}
+        for memo in memos.values():
+            if memo.item.ref not in kept:
+                self._let_go(memo.item, line)
+        return "stored" if line.mark in heads else "same"
+
+    def _write_memory(
+        self, line: MemoryLine, ref: str, root: str, place: Place, sent_: bool
+    ) -> None:
+        store, told = self.store, line.memo
+        here = find_item(store, (line.source, "memory", ref))
+        if told is None:
+            if here is not None:
+                self._let_go(here, line)
+            return
+        if self._is_refused((line.source, "memory", ref), line.anew):
+            return
+        known = next(iter(store.memos(ids=[here.id])), None) if here is not None else None
+        over = find_item(store, line.supersedes) if line.supersedes else None
+        item = replace(
+            told.item, id=here.id if here is not None else 0, ref=ref,
+            supersedes=over.id if over is not None else told.item.supersedes,
+        )  # fmt: skip
+        slug, reason = redact(told.slug), redact(told.reason)
+        if known is not None and known.version:
+            slug = known.slug
+        else:
+            slug = store.free_slug(item.project, slug)
+        if ref != family_ref(ref) and not reason:
+            reason = _BESIDE.format(told.slug)
+            self.beside.append(slug)
+        entry = prepare_item(item)
+        memo = replace(
+            told, item=entry.item, slug=slug, reason=reason, content=redact_value(told.content),
+            version=known.version if known is not None else 0,
+        )  # fmt: skip
+        before = plain_form(known) if known is not None and known.version else None
+        after = plain_form(memo)
+        change = Change(
+            0, line.at or self._now, self._who(line, place), "update" if before else "create",
+            redact(line.why),
+            before and {name: old for name, old in before.items() if after[name] != old},
+            {name: new for name, new in after.items() if not before or before[name] != new},
+        )  # fmt: skip
+        id_ = store.put_memo(entry, memo, change)
+        store.append([
+            LogItem(
+                id_, *place, sent_, "", "memory", "", root, version=memo.version + 1,
+                head=line.mark,
+            )
+        ])  # fmt: skip
+
+    def _who(self, line: MemoryLine, place: Place) -> str:
+        name = self._names.get(place.machine) or place.machine[:8]
+        return f"{line.who or 'roam'} on {name}"
+
+    def _let_go(self, item: Item, line: MemoryLine) -> None:
+        self.store.remove([item.id], (line.at or self._now, redact(line.why)))
+        self.store.retract(LogItem, {"item": item.id})
+
+
+def _group_of(line: Line) -> tuple[type[Line], bool]:
+    """What can be merged together: what was distilled names what must be there before."""
+    return type(line), isinstance(line, ItemLine) and line.item.source == DISTILLED
+
+
+def kept_ref(item: Item) -> str:
+    """A note's and a memory's may hold words, and words may have to be forgotten."""
+    return "" if item.kind in ("memory", "note") else item.ref
+
+
+def _names_item(marks: Marks, item: Item) -> bool:
+    keys = {ref_key(item), ("ref", item.source, item.kind, family_ref(item.ref))}
+    return bool(marks.times) and any(marks.digest(key) in marks.times for key in keys)
+
+
+def find_item(store: Store, identity: Identity | None) -> Item | None:
+    if identity is None:
+        return None
+    found = (one for one in store.find_by_ref(identity[2]) if identity_of(one) == identity)
+    return next(found, None)
+
+
+# --- versions ------------------------------------------------------------------------------------
+
+
+def read_versions(store: Store, root: str) -> dict[str, Collection[str]]:
+    return {one.mark: one.parents for one in store.entries(LogVersion, {"root": root})}
+
+
+def note_versions(
+    store: Store,
+    root: str,
+    identity: Identity,
+    own: str,
+    known: Mapping[str, Collection[str]] | None = None,
+) -> None:
+    """What has been written of a memory here since the log last had it is a version of its own.
+    `known` are those in the log; by default what has been read of them."""
+    rows = {row.item: row for row in store.entries(LogItem, {"root": root})}
+    if not rows and (here := find_item(store, identity)) is not None:
+        rows[here.id] = LogItem(here.id, own, 0, False, "", "memory", "", root)
+    memos = {memo.item.id: memo for memo in store.memos(ids=list(rows))}
+    for id_, row in rows.items():
+        memo = memos.get(id_)
+        parents: tuple[str, ...] = (row.head,) if row.head else ()
+        if memo is not None and not row.head:
+            known = read_versions(store, root) if known is None else known
+            parents = find_ancestors(store, memo, known)
+        if memo is None:
+            if not row.head.startswith(GONE):
+                mark = f"{GONE}{row.head}"
+                store.append([LogVersion(root, mark, parents)])
+                store.append([replace(row, head=mark, sent=False)])
+        elif memo.version != row.version:
+            over = store.get([memo.item.supersedes]) if memo.item.supersedes else []
+            mark = mark_of(memo, identity_of(over[0]) if over else None, parents)
+            store.append([LogVersion(root, mark, parents)])
+            store.append([
+                replace(row, head=mark, sent=False, version=memo.version, origin=own)
+            ])  # fmt: skip
+
+
+def find_ancestors(
+    store: Store, memo: Memo, known: Mapping[str, Collection[str]]
+) -> tuple[str, ...]:
+    """What a memory was made of that this store does not know to be in the log, as after a backup
+    was restored: its own history says whether it once was what stands there."""
+    for version in range(memo.version, 0, -1):
+        try:
+            form = form_at_version(store, memo, version)
+        except UsageError:
+            break
+        over = next(iter(store.get([form["supersedes"]])), None) if form["supersedes"] else None
+        for mark, parents in known.items():
+            if mark == mark_form(form, identity_of(over) if over else None, parents):
+                return tuple(parents) if version == memo.version else (mark,)
+    return ()

@@ -1,0 +1,664 @@
+"""One machine's part in the log: what others have written is read and merged, then what the log
+lacks is written.
+
+    what is ready   run/outbox → the log, since a segment that was committed here must get there
+    read            each machine's segments in their chain; each merged in transactions of its own
+    written         what differs from the log's rows, in segments: first a file of the outbox, then
+                    a row that says it is written, then the log
+
+All of it can be done again after a kill at any point. Numbers are never used twice: a store or a
+home that was put back finds segments of its own in the log that it does not know, and goes on as a
+machine of another name.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from yester.errors import ConfigError, SourceError, UsageError
+from yester.files import read_bytes, replace_file
+from yester.model import (
+    Item,
+    LogItem,
+    LogSegment,
+    LogVersion,
+    Machine,
+    Memo,
+    Paging,
+    replace,
+)
+from yester.redact import redact
+from yester.sharing.keys import Key, check_library, load_key, save_key
+from yester.sharing.lines import (
+    FORGOTTEN,
+    GONE,
+    ForgottenLine,
+    GoneLine,
+    ItemLine,
+    Line,
+    MachineLine,
+    MemoryLine,
+    encode_line,
+    family_ref,
+    identity_of,
+    mark_of_set,
+    root_of,
+    tell_items,
+    tell_memory,
+    tell_places,
+)
+from yester.sharing.merge import Merge, Place, is_same_machine, kept_ref, note_versions
+from yester.sharing.segments import (
+    FIRST,
+    HEAD,
+    BadSegment,
+    LogHead,
+    SegmentName,
+    decode_head,
+    encode_head,
+    open_segment,
+    read_name,
+    seal_segment,
+)
+from yester.sharing.transports import Transport
+from yester.store import roaming_of
+from yester.store.contract import Store
+from yester.store.lock import write_lock
+from yester.tombstones import Tombstones
+
+_MOST_LINES, _MOST_BYTES = 2_000, 4_000_000  # of a segment, unpacked
+_PAGE = 500  # items
+_FETCHED = 20  # segments that are read together
+_WAITING = 60.0  # seconds for another run of the same home
+Progress = Callable[[str, int, int], None]  # what, how many of it are done, of how many
+
+
+class Roaming(Struct):
+    """The file `roam.json` of a home: where the log is, and how the last run ended."""
+
+    to: str
+    log: str
+    last: int = 0  # ms; when machines were last in step
+    problems: list[str] = []
+    next: str = ""  # the log that takes the place of this one, while it is written
+
+
+def state_file(home: Path) -> Path:
+    return home / "roam.json"
+
+
+def load_state(home: Path) -> Roaming | None:
+    """None: this home does not roam."""
+    with suppress(FileNotFoundError):
+        try:
+            return msgspec.json.decode(read_bytes(state_file(home)), type=Roaming)
+        except msgspec.MsgspecError as error:
+            raise ConfigError(
+                f"{state_file(home)} cannot be read ({error}); remove it, then join again: "
+                "yester roam --join URL"
+            ) from None
+    return None
+
+
+def save_state(home: Path, state: Roaming) -> None:
+    replace_file(state_file(home), msgspec.json.encode(state), sync=True)
+
+
+class Report(Struct):
+    """What a run has done."""
+
+    read: int = 0  # segments
+    written: int = 0
+    bytes_written: int = 0
+    outcome: dict[str, int] = {}  # of lines that were read
+    told: dict[str, int] = {}  # lines that were written, by kind
+    beside: list[str] = []  # memories that are kept beside another version
+    problems: list[str] = []
+
+
+class Roam:
+    """The log of a home, reached by a transport. `private` are projects that never leave;
+    `forget` takes out what other machines have forgotten and gives back the store, opened anew."""
+
+    def __init__(
+        self,
+        home: Path,
+        store: Store,
+        transport: Transport,
+        now: int,
+        private: Collection[str] = (),
+        forget: Callable[[], Store] | None = None,
+        progress: Progress = lambda *_: None,
+    ) -> None:
+        self.home, self.store, self.transport = home, store, transport
+        self.report = Report()
+        self._now, self._private, self._progress = now, private, progress
+        self._forget = forget or (lambda: self.store)
+        self._outbox = home / "run" / "outbox"
+        self._outbox.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    # --- beginning and ending --------------------------------------------------------------------
+
+    def begin_log(self) -> Key:
+        """A new log where there is none; its key is on the disk when this returns."""
+        check_library()
+        if HEAD in self.transport.list_files():
+            raise UsageError(
+                f"{self.transport.where} has a log already; join it: "
+                f"yester roam --join {self.transport.where}"
+            )
+        key, log = Key.make(), os.urandom(8).hex()
+        with self._alone():
+            self._prepare(key)
+            self.transport.write_files({HEAD: encode_head(LogHead(log, key.id))})
+            save_state(self.home, Roaming(self.transport.where, log))
+        return key
+
+    def join_log(self, key: Key) -> None:
+        check_library()
+        head = self._read_head(self.transport.list_files())
+        if head.key != key.id:
+            raise UsageError(
+                f"this recovery code is not that of the log in {self.transport.where}; after "
+                "`yester roam --new-key` there is a new one"
+            )
+        with self._alone():
+            self._enter(key, head.log)
+
+    def _enter(self, key: Key, log: str) -> None:
+        self._prepare(key)
+        save_state(self.home, Roaming(self.transport.where, log))
+
+    def _prepare(self, key: Key) -> None:
+        with self.store.transaction("ledger"):
+            roaming_of(self.store).forget_log()
+            self._name_machine()
+        for left in self._outbox.iterdir():
+            left.unlink()
+        save_key(self.home, key)
+
+    def _name_machine(self) -> str:
+        """This machine under a new name, inside a transaction: nothing of it is in the log."""
+        before = self.names
+        stem, _, rest = (before[-1] if before else "").partition("-")
+        number = int(rest[:4], 16) + 1 if rest else 1
+        key = f"{stem or os.urandom(6).hex()}-{number:04x}{os.urandom(4).hex()}"
+        self.store.append([Machine(key, redact(socket.gethostname()), self._now, True)])
+        return key
+
+    @property
+    def names(self) -> list[str]:
+        """This machine's, the present one last."""
+        return sorted(one.key for one in self.store.entries(Machine, {"own": 1}))
+
+    @property
+    def own(self) -> str:
+        return self.names[-1] if self.names else ""
+
+    def _alone(self) -> AbstractContextManager[None]:
+        (self.home / "run").mkdir(mode=0o700, exist_ok=True)
+        return write_lock(self.home / "run" / "roam.lock", _WAITING)
+
+    # --- a run -----------------------------------------------------------------------------------
+
+    def exchange(self) -> Report:
+        """Read, merge, write. What is wrong with a segment is a problem of the report; what is
+        wrong with the log or the way there is raised, and nothing is written then."""
+        check_library()
+        with self._alone():
+            state = load_state(self.home)
+            if state is None:
+                raise UsageError("this home does not roam; yester roam --to FOLDER begins it")
+            try:
+                self._exchange(state)
+            except SourceError as error:
+                self.report.problems.append(str(error))
+                raise
+            finally:
+                state.problems = self.report.problems
+                state.last = state.last if self.report.problems else self._now
+                save_state(self.home, state)
+        return self.report
+
+    def _exchange(self, state: Roaming) -> None:
+        files, key = self.transport.list_files(), load_key(self.home)
+        head, following = self._read_head(files), self.home / "roam.next"
+        if following.exists():  # a new key was being made
+            new = load_key(self.home, following)
+            if new.id == head.key:  # and was killed when the log had it
+                key, state.log = new, head.log
+                self._enter(key, head.log)
+            following.unlink()
+        if head.log != state.log or head.key != key.id:
+            raise SourceError(
+                f"{self.transport.where} has another key since; join it with the new recovery "
+                f"code: yester roam --join {self.transport.where}"
+            )
+        listed = list_segments(state.log, files)
+        self._settle_outbox(listed)
+        self._check_own(listed)
+        self._read(key, listed)
+        self._write(key, state.log)
+
+    def _read_head(self, files: Collection[str]) -> LogHead:
+        found = self.transport.read_files([HEAD]) if HEAD in files else {}
+        if not found:
+            raise SourceError(
+                f"{self.transport.where} has no log; is the drive connected, has it been synced?"
+            )
+        return decode_head(found[HEAD], self.transport.where)
+
+    def _settle_outbox(self, listed: Sequence[SegmentName]) -> None:
+        """Segments that a killed run has left: those that are committed here belong into the log,
+        of the others nobody knows."""
+        there = {name.path for name in listed}
+        for path in self._outbox.iterdir():
+            name = read_name(path.name.replace(":", "/"))
+            if name is None or name.path in there or not self._is_written(name):
+                path.unlink()
+
+    def _is_written(self, name: SegmentName) -> bool:
+        where = {"machine": name.machine, "number": name.number}
+        found = self.store.entries(LogSegment, where)
+        return any(one.mark.startswith(name.start) for one in found)
+
+    def _outbox_files(self) -> dict[Path, str]:
+        return {path: path.name.replace(":", "/") for path in sorted(self._outbox.iterdir())}
+
+    def _check_own(self, listed: Sequence[SegmentName]) -> None:
+        """The log has segments of ours that are not known here: this store was put back, or there
+        is a copy of it. It lacks some: they are lost, and told again."""
+        own, names = self.own, self.names
+        known = {
+            (one.number, one.mark[:16]) for one in self.store.entries(LogSegment, {"machine": own})
+        }
+        ready = {
+            (name.number, name.start)
+            for path in self._outbox_files().values()
+            if (name := read_name(path)) is not None
+        }
+        there = {(one.number, one.start) for one in listed if one.machine == own}
+        later = [
+            one.machine
+            for one in listed
+            if is_same_machine(one.machine, own) and one.machine not in names
+        ]
+        lost = known - there - ready
+        if own and not (there - known or lost or later):
+            return
+        with self.store.transaction("ledger"):
+            for number, _ in lost:
+                rows = self.store.entries(LogItem, {"origin": own, "place": number})
+                self.store.append([replace(row, sent=False) for row in rows])
+            for machine in sorted(set(later)):
+                self.store.append([Machine(machine, "", 0, True)])
+            self._name_machine()
+        if lost:
+            self.report.problems.append(
+                f"{len(lost)} segments of this machine are gone from {self.transport.where}; what "
+                "was in them is written again"
+            )
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def _read(self, key: Key, listed: Sequence[SegmentName]) -> None:
+        known: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
+        for one in self.store.entries(LogSegment):
+            known[one.machine, one.number].append(one.mark)
+        chains: defaultdict[str, list[SegmentName]] = defaultdict(list)
+        for name in listed:
+            chains[name.machine].append(name)
+        merge = Merge(self.store, self.home, self.own, self._now, self._forget)
+        new = [
+            name
+            for name in listed
+            if not any(mark.startswith(name.start) for mark in known[name.machine, name.number])
+        ]
+        self._report_lost(known, listed)
+        fetched: dict[str, bytes] = {}
+        stopped: set[str] = set()
+        for at, name in enumerate(new):
+            if name.machine in stopped:
+                continue
+            self._progress("segments read", at, len(new))
+            if name.path not in fetched:
+                paths = [one.path for one in new[at : at + _FETCHED]]
+                fetched = self.transport.read_files(paths)
+            try:
+                mark = self._read_segment(key, name, fetched.pop(name.path, b""), known, merge)
+            except BadSegment as error:
+                self.report.problems.append(str(error))
+                stopped.add(name.machine)
+                continue
+            if known[name.machine, name.number]:
+                self.report.problems.append(
+                    f"{name.label} has a number that was used before: a home was copied or put "
+                    "back; both are kept"
+                )
+            known[name.machine, name.number].append(mark)
+        self._progress("segments read", len(new), len(new))
+        self.store = merge.store
+        self.report.outcome = dict(merge.outcome)
+        self.report.beside = merge.beside
+
+    def _report_lost(
+        self, known: dict[tuple[str, int], list[str]], listed: Sequence[SegmentName]
+    ) -> None:
+        """Segments of other machines that were read, and are there no more."""
+        there = {(name.machine, name.number) for name in listed}
+        lost = [
+            (machine, number)
+            for (machine, number), marks in known.items()
+            if marks and (machine, number) not in there and machine not in self.names
+        ]
+        if lost:
+            machine, number = min(lost)
+            self.report.problems.append(
+                f"{len(lost)} segments that were read before are gone from the log, the first is "
+                f"{number} of machine {machine[:4]}; what was read stays; --new-key settles it"
+            )
+
+    def _read_segment(
+        self,
+        key: Key,
+        name: SegmentName,
+        data: bytes,
+        known: dict[tuple[str, int], list[str]],
+        merge: Merge,
+    ) -> str:
+        segment = open_segment(key, name, data)
+        before = (
+            known.get((name.machine, name.number - 1), []) if name.number > 1 else [FIRST.hex()]
+        )
+        if not before:
+            raise BadSegment(
+                f"segment {name.number - 1} of machine {name.machine[:4]} is missing; what follows "
+                "it waits"
+            )
+        if segment.former not in before:
+            raise BadSegment(f"{name.label} does not follow the one before it: one was exchanged")
+        merge.merge_lines(segment.lines, Place(name.machine, name.number))
+        if segment.unknown:
+            self.report.problems.append(
+                f"{name.label} has {segment.unknown} lines of a newer yester; update this one"
+            )
+        with merge.store.transaction("ledger"):
+            merge.store.append([LogSegment(name.machine, name.number, segment.mark)])
+        self.report.read += 1
+        return segment.mark
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def _write(self, key: Key, log: str) -> None:
+        outgoing = Outgoing(self.store, self.home, self.own, self.names, self._private, self._now)
+        waiting = outgoing.count_waiting()
+        for number, (lines, rows, gone) in enumerate(outgoing.parts()):
+            self._progress("segments written", number, max(number + 1, waiting // _MOST_LINES))
+            self._seal(key, log, lines, rows, gone)
+            for line in lines:
+                name = type(line).__name__.removesuffix("Line").lower()
+                self.report.told[name] = self.report.told.get(name, 0) + 1
+        files = self._outbox_files()
+        if files:
+            data = {name: path.read_bytes() for path, name in files.items()}
+            self.transport.write_files(data)
+            self.report.written = len(data)
+            self.report.bytes_written = sum(map(len, data.values()))
+            for path in files:
+                path.unlink()
+
+    def _seal(
+        self,
+        key: Key,
+        log: str,
+        lines: Sequence[Line],
+        rows: Sequence[LogItem | LogVersion],
+        gone: Sequence[int],
+    ) -> None:
+        """A segment, on the disk and then in the store's books: from there it goes into the log."""
+        own = self.own
+        written = self.store.entries(LogSegment, {"machine": own})
+        last = max(written, key=lambda one: one.number, default=LogSegment(own, 0, FIRST.hex()))
+        number = last.number + 1
+        name, mark, data = seal_segment(key, log, own, number, last.mark, lines)
+        replace_file(self._outbox / name.path.replace("/", ":"), data, sync=True)
+        with self.store.transaction("ledger"):
+            self.store.append([LogSegment(own, number, mark)])
+            self.store.append([
+                replace(row, place=row.place or number) if isinstance(row, LogItem) else row
+                for row in rows
+            ])  # fmt: skip
+            if gone:
+                self.store.retract(LogItem, {"item": list(gone)})
+
+    # --- a new key -------------------------------------------------------------------------------
+
+    def change_key(self) -> Key:
+        """The whole log anew under a new key, without what was forgotten since; whoever has the old
+        one can neither read what is written from now on nor write what others believe."""
+        self.exchange()
+        with self._alone():
+            state = load_state(self.home)
+            assert state is not None
+            old, new = load_key(self.home), Key.make()
+            log = os.urandom(8).hex()
+            marks = self._seal_anew(old, new, state.log, log)
+            replace_file(self.home / "roam.next", f"{new.code}\n", sync=True)
+            self.transport.write_files({HEAD: encode_head(LogHead(log, new.id))})
+            known = self.store.entries(LogSegment)
+            with self.store.transaction("ledger"):
+                self.store.retract(LogSegment, {})
+                self.store.append([
+                    LogSegment(one.machine, one.number, marks[one.mark])
+                    for one in known
+                    if one.mark in marks
+                ])  # fmt: skip
+            save_key(self.home, new)
+            save_state(self.home, replace_log(state, log))
+            (self.home / "roam.next").unlink()
+            left = [path for path in self.transport.list_files() if not path.startswith(log)]
+            try:
+                self.transport.remove_files([path for path in left if read_name(path)])
+            except SourceError as error:  # it is nobody's any more, and the key is to be told
+                self.report.problems.append(str(error))
+        return new
+
+    def _seal_anew(self, old: Key, new: Key, former: str, log: str) -> dict[str, str]:
+        """Every segment of every machine, again and again until there is none that was not there
+        before; old mark → new."""
+        marks = {FIRST.hex(): FIRST.hex()}
+        tombstones, done = Tombstones(self.home), set[SegmentName]()
+        while more := [
+            name for name in list_segments(former, self.transport.list_files()) if name not in done
+        ]:
+            for at in range(0, len(more), _FETCHED):
+                part = more[at : at + _FETCHED]
+                found, files = self.transport.read_files([one.path for one in part]), {}
+                for name in part:
+                    done.add(name)
+                    try:
+                        segment = open_segment(old, name, found.get(name.path, b""))
+                    except BadSegment as error:
+                        self.report.problems.append(f"{error}; it is left out")
+                        continue
+                    if segment.former not in marks:  # what follows one that was left out
+                        continue
+                    kept = [one for one in segment.lines if not _is_hidden(one, tombstones)]
+                    made, mark, data = seal_segment(
+                        new, log, name.machine, name.number, marks[segment.former], kept
+                    )
+                    marks[segment.mark], files[made.path] = mark, data
+                self.transport.write_files(files)
+                self._progress("segments sealed anew", at + len(part), len(more))
+        return marks
+
+
+def list_segments(log: str, files: Collection[str]) -> list[SegmentName]:
+    """In the order of their chains."""
+    found = map(read_name, files)
+    return sorted(one for one in found if one is not None and one.log == log)
+
+
+def replace_log(state: Roaming, log: str) -> Roaming:
+    return Roaming(state.to, log, state.last)
+
+
+def _is_hidden(line: Line, tombstones: Tombstones) -> bool:
+    match line:
+        case ItemLine():
+            item = line.item
+        case MemoryLine() if line.memo is not None:
+            item = replace(line.memo.item, ref=line.ref)
+        case _:
+            return False
+    known = tombstones.knows("ref", *identity_of(item)) and not line.anew
+    return known or tombstones.hides(item)
+
+
+class Outgoing:
+    """What the log lacks of a store, as lines."""
+
+    def __init__(
+        self,
+        store: Store,
+        home: Path,
+        own: str,
+        names: Sequence[str],
+        private: Collection[str],
+        now: int,
+    ) -> None:
+        self._store, self._own, self._private, self._now = store, own, private, now
+        self._tombstones = Tombstones(home)
+        self._unsent = roaming_of(store).find_unsent(names)
+        self._names = names
+
+    def count_waiting(self) -> int:
+        return len(self._unsent)
+
+    def summarise(self) -> tuple[Counter[tuple[str, str]], int]:
+        """How many items of each project and kind, and how many stay since they are private."""
+        found: Counter[tuple[str, str]] = Counter()
+        stays = 0
+        for page in self._pages():
+            for item in page:
+                if item.project in self._private:
+                    stays += 1
+                else:
+                    found[item.project, item.kind] += 1
+        return found, stays
+
+    def _pages(self) -> Iterator[list[Item]]:
+        for at in range(0, len(self._unsent), _PAGE):
+            yield self._store.get(self._unsent[at : at + _PAGE])
+
+    def parts(
+        self,
+    ) -> Iterator[tuple[list[Line], list[LogItem | LogVersion], list[int]]]:
+        """The lines of a segment each, the rows that say of them that they are written, and items
+        that are here no more, of which no row is needed then."""
+        head: Line = MachineLine(redact(socket.gethostname()), self._now)
+        lines: list[Line] = [head]
+        rows: list[LogItem | LogVersion] = []
+        told: set[tuple[str, ...]] = set()
+        size = 0
+        for line, row in self._list_marks():
+            lines.append(line)
+            rows.append(row)
+        for page in self._pages():
+            kept = [item for item in page if item.project not in self._private]
+            for line in tell_places(self._store, kept, told):
+                lines.append(line)
+            for line, log_row in self._tell(kept):
+                lines.append(line)
+                rows.append(log_row)
+                size += len(encode_line(line)) if isinstance(line, ItemLine) else 1_000
+            if len(lines) >= _MOST_LINES or size >= _MOST_BYTES:
+                yield lines, rows, []
+                lines, rows, size = [head], [], 0
+        gone_lines, gone = self._list_gone()
+        lines += gone_lines
+        new = not self._store.entries(LogSegment, {"machine": self._own}, Paging(1))
+        if len(lines) > 1 or gone or new:  # one that has nothing to say says that it is there
+            yield lines, rows, gone
+
+    def _list_marks(self) -> Iterator[tuple[Line, LogVersion]]:
+        known = {one.mark for one in self._store.entries(LogVersion, {"root": FORGOTTEN})}
+        for one in (self._tombstones.own, *self._tombstones.others):
+            if one.times and (mark := mark_of_set(one)) not in known:
+                yield ForgottenLine(one.key, one.records), LogVersion(FORGOTTEN, mark)
+
+    def _tell(self, items: Sequence[Item]) -> Iterator[tuple[Line, LogItem]]:
+        store = self._store
+        known = {row.item: row for row in store.entries(LogItem, {"item": [i.id for i in items]})}
+        memories = [one.id for one in items if one.kind == "memory"]
+        memos = {one.item.id: one for one in store.memos(ids=memories) if one.version}
+        plain = [one for one in items if one.id not in memos]
+        told = tell_items(store, plain, self._tombstones, self._private)
+        lines = dict(zip((one.id for one in plain), told, strict=True))
+        for item in items:
+            if item.id in memos:
+                yield self._tell_memory(memos[item.id])
+                continue
+            row, line = known.get(item.id), lines[item.id]
+            if row is not None and not row.sent and row.origin not in self._names:  # for another
+                line = replace(line, origin=row.origin, place=row.place, hash=row.hash)
+                yield line, replace(row, sent=True)
+                continue
+            was = row.ref if row is not None and row.ref != item.ref else ""
+            yield (
+                replace(line, was=was),
+                LogItem(item.id, self._own, 0, True, line.hash, item.kind, kept_ref(item)),
+            )
+
+    def _tell_memory(self, memo: Memo) -> tuple[Line, LogItem]:
+        store, item = self._store, memo.item
+        root = root_of(item.source, item.ref)
+        with store.transaction("memories"):
+            note_versions(store, root, (item.source, "memory", family_ref(item.ref)), self._own)
+        (row,) = store.entries(LogItem, {"item": item.id})
+        (now,) = store.memos(ids=[item.id])
+        parents = store.entries(LogVersion, {"root": root, "mark": row.head})
+        line = tell_memory(
+            store,
+            now,
+            row.head,
+            parents[0].parents if parents else (),
+            self._tombstones,
+            self._private,
+        )
+        return line, replace(row, sent=True, origin=self._own, place=0)
+
+    def _list_gone(self) -> tuple[list[Line], list[int]]:
+        """What was distilled and is otherwise by now, and memories that were let go."""
+        store, lines, gone = self._store, list[Line](), list[int]()
+        dropped = {
+            root_of(source, ref): (source, family_ref(ref), epoch, why)
+            for source, ref, epoch, why, _ in store.totals(
+                "memory_gone", by=("source", "ref", "epoch", "why")
+            )
+        }
+        for row in roaming_of(store).find_departed():
+            gone.append(row.item)
+            if row.root in dropped:
+                source, ref, epoch, why = dropped[row.root]
+                head = row.head if row.head.startswith(GONE) else f"{GONE}{row.head}"
+                with store.transaction("memories"):
+                    store.append([LogVersion(row.root, head, (row.head.removeprefix(GONE),))])
+                lines.append(
+                    MemoryLine(
+                        source, ref, head, (head.removeprefix(GONE),), why=redact(why), at=epoch
+                    )
+                )
+            elif row.kind not in ("message", "prompt", "memory", "note") and (
+                row.origin in self._names
+            ):
+                lines.append(GoneLine(row.kind, row.ref))
+        return lines, gone
