@@ -3,8 +3,9 @@
 What it knows is `tables/redact.toml`: tokens of well known services, key blocks, passwords in URLs,
 headers, cookies and configuration, on command lines, in SQL and in sentences (in the languages that
 have a row), and values assigned to a name that says secret. A value that was found goes wherever
-else it stands in the same text. Colours and broken lines do not hide anything. What stands
-between `<private>` and `</private>` goes as well, and what the user has named (`known_secrets`).
+else it stands in the same text. Colours and broken lines do not hide anything. What stands between
+`<private>` and `</private>` goes as well, what the user has named, and what was found elsewhere in
+the session of the text (`known_secrets`).
 What it refuses to know: it asks no network, reads no environment and no file but its table, and
 does not guess that a lone random string is a secret, since commit ids, digests and checksums look
 the same and are worth remembering. A password with spaces in it, one made of small letters alone,
@@ -35,7 +36,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import groupby, pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from yester.spans import Span, apply_edits, cut_blocks
 from yester.tables import load_table
@@ -46,6 +47,8 @@ Finder = Callable[[str], list[tuple[int, int, str]]]
 _SHORTEST = 8  # characters; nothing shorter holds both the sign of a secret and the secret
 _MIN_RUN = 15  # token characters that follow the gate of every token
 _MANY = 500  # beginnings of tokens in one text, after which all kinds are taken to be there
+_MANY_GATES = 3  # that hold one word: then it is found once for all of them
+_REACH = 32  # bytes; no gate is longer
 _PASSES = 6  # a replacement may free a neighbour; only a made-up text needs more rounds
 
 _TAG = re.compile(
@@ -55,48 +58,80 @@ _TAG = re.compile(
     r"(?:\\u003e|&gt;|%3e)",
     re.IGNORECASE,
 )
+_TAG_BEGINS, _TAG_BLANKS = ("<", "\\u003c", "&lt;", "%3c"), 42
 
 
-def redact(text: str, spans: list[Span] | None = None, by_lines: bool = False) -> str:
+class Known(Protocol):
+    """Values that were found elsewhere in the session of a text, and must not stand in it."""
+
+    def learn(self, values: Mapping[str, str]) -> None:
+        """Value → the name of its kind."""
+
+    def find(self, text: str) -> list[tuple[int, int, str]]: ...
+
+
+def redact(
+    text: str,
+    spans: list[Span] | None = None,
+    by_lines: bool = False,
+    known: Known | None = None,
+) -> str:
     """The text without private spans and without secrets; the same object if it had neither.
     `by_lines`: a private span that nobody closes ends with its line.
     `spans` are places in it that are to stay right."""
     if len(text) < _SHORTEST and not _named:
         return text
-    text = strip_private(text, spans, by_lines)
+    raw = _encode_text(text)
+    folded = raw.lower()
+    if (stripped := _strip_private(text, folded, spans, by_lines)) is not text:
+        text, raw, folded = stripped, b"", b""
     for _ in range(_PASSES):
-        found = find_secrets(text)
-        if _hides_something(text):
+        if not raw:
+            raw = _encode_text(text)
+            folded = raw.lower()
+        found = _find_in(text, raw, folded)
+        if _hides_something(raw):
             found = _unite_places(found + _find_hidden(text))
-        found = found or find_named(text)
+        found = found or find_named(text) or (known.find(text) if known else [])
         if not found:
             break
-        found = _find_again(text, found)
+        found = _find_again(text, found, known)
         edits = [(start, end, f"[redacted:{name}]") for start, end, name in found]
-        text = apply_edits(text, edits, spans)
+        text, raw = apply_edits(text, edits, spans), b""
     return text
 
 
 # What stands in a text for a terminal, a shell, a compiler or a parser: colours, the end of a line
 # that goes on, a text in two pieces, a letter by its number.
-_SIGNS = ("\x1b[", "\\\n", "\\\r", "\\u", '" + "', "' + '")
 _BREAKS = re.compile(
-    r"\x1b\[[0-9;:?]{0,40}[A-Za-z]|(?P<goes_on>[ \t]{0,8}\\\r?\n[ \t]{0,40})"
-    r"|(?P<quote>[\"'])[ ]?\+[ ]?(?P=quote)|\\{1,2}u(?P<code>(?!00[0-7]|d[89a-f])[0-9a-f]{4})",
-    re.IGNORECASE,
+    r"[\x1b\\\"'](?:(?<=\x1b)\[[0-9;:?]{0,40}[A-Za-z]"
+    r"|(?<=\\)(?:(?P<goes_on>\r?\n[ \t]{0,40})"
+    r"|\\?[uU](?P<code>(?!00[0-7]|[dD][89a-fA-F])[0-9a-fA-F]{4}))"
+    r"|(?<=\")[ ]?\+[ ]?\"|(?<=')[ ]?\+[ ]?')"
 )
+_BLANKS = 8  # before the end of a line that goes on
 
 
-def _hides_something(text: str) -> bool:
-    return any(sign in text for sign in _SIGNS)
+def _hides_something(raw: bytes) -> bool:
+    """A character alone is found at memory speed, so it is looked for first."""
+    return (
+        (b"\x1b" in raw and b"\x1b[" in raw)
+        or (b"\\" in raw and (b"\\\n" in raw or b"\\\r" in raw or b"\\u" in raw))
+        or (b"+" in raw and (b'" + "' in raw or b"' + '" in raw))
+    )
 
 
 def _find_hidden(text: str) -> list[tuple[int, int, str]]:
     """Where secrets are that are seen only in the text as it is meant."""
-    edits = [
-        (*m.span(), " " if m["goes_on"] else chr(int(m["code"], 16)) if m["code"] else "")
-        for m in _BREAKS.finditer(text)
-    ]
+    edits: list[tuple[int, int, str]] = []
+    for m in _BREAKS.finditer(text):
+        start, end = m.span()
+        new = chr(int(m["code"], 16)) if m["code"] else ""
+        if m["goes_on"]:
+            reached = edits[-1][1] if edits else 0
+            new, before = " ", text[max(reached, start - _BLANKS) : start]
+            start -= len(before) - len(before.rstrip(" \t"))
+        edits.append((start, end, new))
     found = find_secrets(apply_edits(text, edits, None)) if edits else []
     return [
         (_place_before(edits, start), _place_before(edits, end, end=True), name)
@@ -129,10 +164,15 @@ def _unite_places(found: list[tuple[int, int, str]]) -> list[tuple[int, int, str
     return united
 
 
-def _find_again(text: str, found: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+def _find_again(
+    text: str, found: list[tuple[int, int, str]], known: Known | None
+) -> list[tuple[int, int, str]]:
     """What was found, and the same values wherever else they stand: a password is named once and
     used three lines below. Not one that may be a word of the text, a name or a number in it."""
     kinds = {text[start:end]: name for start, end, name in found if end - start >= _SHORTEST}
+    if known:  # everything in a session, not this text alone
+        kinds = {one: name for one, name in kinds.items() if _is_telling(_encode_text(one))}
+        known.learn(kinds)
     values = [one for one in kinds if text.count(one) > 1 and _is_telling(_encode_text(one))]
     if not values:
         return found
@@ -154,7 +194,7 @@ def may_hold_secrets(text: str) -> bool:
     either: several texts are passed with one look."""
     raw = _encode_text(text)
     folded = raw.lower()
-    if _named or b"private" in folded or _hides_something(text):
+    if _named or b"private" in folded or _hides_something(raw):
         return True
     return bool(_find_awake_rules(raw, folded))
 
@@ -174,9 +214,9 @@ def find_named(text: str) -> list[tuple[int, int, str]]:
     return next((found for find in _named.values() if (found := find(text))), [])
 
 
-def redact_value(value: Any) -> Any:
+def redact_value(value: Any, known: Known | None = None) -> Any:
     """Plain data whose texts are without secrets."""
-    return change_texts(value, redact)
+    return change_texts(value, lambda text: redact(text, known=known))
 
 
 def change_texts(value: Any, change: Callable[[str], str]) -> Any:
@@ -193,9 +233,17 @@ def change_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 def strip_private(text: str, spans: list[Span] | None = None, by_lines: bool = False) -> str:
     """The text without its `<private>` spans; each leaves `[private]` behind."""
-    if b"private" not in _encode_text(text).lower():
-        return text
-    return cut_blocks(text, _TAG, "[private]", spans, by_lines)
+    return _strip_private(text, _encode_text(text).lower(), spans, by_lines)
+
+
+def _strip_private(text: str, folded: bytes, spans: list[Span] | None, by_lines: bool) -> str:
+    at = folded.find(b"private")
+    while at >= 0:
+        before = folded[max(0, at - 4 * _TAG_BLANKS) : at].decode("utf-8", "ignore").rstrip()
+        if before.removesuffix("/").rstrip().endswith(_TAG_BEGINS):
+            return cut_blocks(text, _TAG, "[private]", spans, by_lines)
+        at = folded.find(b"private", at + 1)
+    return text
 
 
 def find_secrets(text: str) -> list[tuple[int, int, str]]:
@@ -204,7 +252,10 @@ def find_secrets(text: str) -> list[tuple[int, int, str]]:
     Private spans are not looked at: strip them first.
     """
     raw = _encode_text(text)
-    folded = raw.lower()
+    return _find_in(text, raw, raw.lower())
+
+
+def _find_in(text: str, raw: bytes, folded: bytes) -> list[tuple[int, int, str]]:
     awake = _find_awake_rules(raw, folded)
     found = _merge_matches(raw, folded, awake) if awake else []
     if not found or len(raw) == len(text):
@@ -326,8 +377,15 @@ class _Gates(NamedTuple):
     tokens: re.Pattern[bytes]
     rules_by_head: dict[bytes, list[Rule]]
     head_sizes: list[int]
-    searches: list[tuple[re.Pattern[bytes], dict[bytes, list[Rule]]]]
+    searches: list[tuple[re.Pattern[bytes], list[_Waiting]]]
     beyond_ascii: tuple[re.Pattern[bytes], ...]  # those of the searches that ASCII cannot match
+
+
+class _Waiting(NamedTuple):
+    """The gates that hold a word, and their rules."""
+
+    word: bytes
+    gates: list[tuple[bytes, frozenset[Rule]]]
 
 
 @cache
@@ -342,8 +400,11 @@ def _load_gates() -> _Gates:
             (by_head if rule.is_token else by_gate).setdefault(gate, []).append(rule)
     searches = []
     for row in load_table("redact")["search"]:
-        words = [word.encode() for word in row["words"]]
-        waiting = {g: rules for g, rules in by_gate.items() if any(word in g for word in words)}
+        left = {gate: frozenset(rules) for gate, rules in by_gate.items()}
+        waiting = []
+        for word in (word.encode() for word in row["words"]):
+            gates = [(gate, left.pop(gate)) for gate in list(left) if word in gate]
+            waiting.append(_Waiting(word, gates))
         searches.append((_compile_pattern(row["pattern"]), waiting))
     sizes = sorted({len(head) for head in by_head})
     rows = zip(searches, load_table("redact")["search"], strict=True)
@@ -370,9 +431,12 @@ def _find_awake_rules(raw: bytes, folded: bytes) -> list[Rule]:
     awake: set[Rule] = set()
     skipped = gates.beyond_ascii if raw.isascii() else ()
     for search, waiting in gates.searches:
-        if search not in skipped and search.search(folded):
-            for gate, rules in waiting.items():
-                if gate in folded:
+        if search in skipped or not search.search(folded):
+            continue
+        for word, waiting_gates in waiting:
+            near = _cut_around(folded, word) if len(waiting_gates) >= _MANY_GATES else folded
+            for gate, rules in waiting_gates:
+                if not rules <= awake and gate in near:
                     awake.update(rules)
     for seen, m in enumerate(gates.tokens.finditer(raw)):
         if seen == _MANY:
@@ -381,6 +445,16 @@ def _find_awake_rules(raw: bytes, folded: bytes) -> list[Rule]:
         for size in gates.head_sizes:
             awake.update(gates.rules_by_head.get(raw[m.end() - size : m.end()], ()))
     return sorted(awake, key=lambda rule: rule.place) if awake else []
+
+
+def _cut_around(folded: bytes, word: bytes) -> bytes:
+    """What stands around a word, wherever it does: all that a gate which holds it can reach."""
+    pieces = []
+    at = folded.find(word)
+    while at >= 0:
+        pieces.append(folded[max(0, at - _REACH) : at + 2 * _REACH])
+        at = folded.find(word, at + _REACH)
+    return b"\n".join(pieces)
 
 
 # --- what they match --------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from yester.config import Config
 from yester.errors import SourceError
 from yester.ingest import prepare
 from yester.ingest.transcripts import Ingest
+from yester.known_secrets import FoundSecrets
 from yester.model import Entry, Event, Filters, Item, OwedStart, Paging, Session, Turn, replace
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
@@ -64,6 +65,8 @@ class Events:
     clock: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:
+        self._found = FoundSecrets(self.config.home)
+        self._found.refresh()
         self.use_settings(self.config, self.rules)
 
     def use_settings(self, config: Config, rules: Rules) -> None:
@@ -73,7 +76,9 @@ class Events:
 
     def open_ingest(self, before_storing: Callable[[], None]) -> Ingest:
         """The way in for the transcripts that events name."""
-        return Ingest(self.store, self.projects, self._options, self.rules, before_storing)
+        return Ingest(
+            self.store, self.projects, self._options, self.rules, before_storing, self._found
+        )
 
     def read_event(self, spooled: Spooled) -> tuple[HookEvent, dict[str, Any]]:
         """Raises SourceError for a payload that is no JSON object."""
@@ -144,6 +149,8 @@ class Events:
             self._put_sessions(new, sessions)
             self._put_items(new)
             self._put_events(new)
+            prepare.spread_secrets(self.store, self._found)
+        self._found.changed.clear()
         return Batch([one.told for one in new], again, unreadable)
 
     # --- outside the lock --------------------------------------------------------------------
@@ -165,7 +172,8 @@ class Events:
             return _Judged(replace(told, items=()), skipped="own answer")
         if told.tool:
             reason = prepare.no_observation(told.tool, told.size, told.failed, tools)
-        return _Judged(told, tuple(map(prepare.prepare_item, told.items)), reason)
+        entries = tuple(prepare.prepare_item(item, found=self._found) for item in told.items)
+        return _Judged(told, entries, reason)
 
     # --- inside ------------------------------------------------------------------------------
 
@@ -180,8 +188,11 @@ class Events:
                 continue
             session = sessions[told.session, told.agent]
             self.store.put_project(self.projects.by_folder(session.cwd))
+            known = self._found.of_session(session.key)
             span = replace(session, started=session.started or told.epoch, ended=told.epoch)
-            one.session = self.store.put_session(replace(span, title=redact(session.title)))
+            one.session = self.store.put_session(
+                replace(span, title=redact(session.title, known=known))
+            )
 
     def _put_items(self, new: Sequence[_Judged]) -> None:
         """Unless the transcript was there first."""
@@ -239,6 +250,15 @@ class Events:
                 )
             )  # fmt: skip
         self.store.append(rows)
+
+    def owe_compacted(self, compactions: Sequence[Item]) -> None:
+        """A client that tells nobody of compactions has lost what was said at the start, too."""
+        for item in compactions:
+            agent = find_agent(item.agent)
+            known = self.store.session(item.session, item.agent)
+            if known and not item.actor and agent.owes_start and not agent.tells_of("compaction"):
+                with self.store.transaction("events"):
+                    self._owe_start(OwedStart(item.ref, "compact", item.epoch, known.id))
 
     def _owe_start(self, start: OwedStart) -> None:
         """Until a hook has said that it printed the block of this start."""

@@ -20,9 +20,21 @@ from functools import lru_cache
 from typing import Any
 
 from yester.fence import strip_fenced
-from yester.model import ECHO, EditedLines, Entry, Event, Injection, Item, ToolCall, replace
-from yester.redact import may_hold_secrets, redact, redact_value, strip_private
+from yester.known_secrets import FoundSecrets
+from yester.model import (
+    ECHO,
+    EditedLines,
+    Entry,
+    Event,
+    Filters,
+    Injection,
+    Item,
+    ToolCall,
+    replace,
+)
+from yester.redact import Known, may_hold_secrets, redact, redact_value, strip_private
 from yester.spans import Span, apply_edits
+from yester.store import walk_items
 from yester.store.contract import Store
 from yester.tables import load_table
 from yester.text.document import content_hash, expand_item
@@ -42,42 +54,86 @@ _TOOLS = load_table("transcripts")["tool"]
 SHELLS = frozenset(name for row in _TOOLS if "command" in row["input"] for name in row["names"])
 # `yester recall …` in a shell prints what is stored already; so does our MCP server.
 _OWN_COMMAND = re.compile(
-    r"(?:^|[;&|(`])\s*(?:(?:\w{1,40}=\S{0,200}|env|exec|sudo|time|uvx|uv run|pipx run)\s+){0,8}"
-    r"(?:\S{0,200}/)?(?:yester|python\S{0,9} -m yester)\s+[\w-]", re.M
+    r"(?:^|[;&|(`])[^\S\n]{0,99}"
+    r"(?:(?:\w{1,40}=\S{0,200}|env|exec|sudo|time|uvx|uv run|pipx run)\s{1,99}){0,8}"
+    r"(?:\S{0,200}/)?(?:yester|python\S{0,9} -m yester)\s{1,99}[\w-]", re.M
 )  # fmt: skip
 _OWN_TOOL = re.compile(r"mcp__(?:plugin_)?yester_", re.IGNORECASE)
 _FEWEST = 24  # characters; fewer are said again by chance
 _MARK = re.compile(r"\A(?:[-*•>]\s+)+")
 
 
-def prepare_item(item: Item, cut: bool = True) -> Entry:
+def prepare_item(item: Item, cut: bool = True, found: FoundSecrets | None = None) -> Entry:
     """Redact, then cut (never the other way round: half a secret has no shape), hash, expand.
-    Without `cut`, what was cut before stays as it is."""
+    Without `cut`, what was cut before stays as it is. What was `found` in the item's session goes,
+    and what is found in it is told."""
+    known = found.of_session(item.session) if found else None
     spans = item.call.spans if item.call else None
     whole = body = strip_fenced(item.body, spans)
     edited: Item | None = None
     if item.role == "tool":
-        whole = redact(_kept_ends(body, spans) if cut else body, spans, by_lines=True)
+        whole = redact(_kept_ends(body, spans) if cut else body, spans, True, known)
         if item.call and spans and item.files_modified:
             call = replace(item.call.move_to(spans), cut=item.call.cut or len(body) > _HUGE)
-            changes = tuple((redact(before), redact(after)) for before, after in item.changes)
+            changes = tuple(
+                (redact(before, known=known), redact(after, known=known))
+                for before, after in item.changes
+            )
             edited = replace(item, body=whole, call=call, changes=changes)
         body = cut_output(whole, len(body), spans) if cut else whole
     else:
-        body = whole = redact(body, spans)
+        body = whole = redact(body, spans, known=known)
     clean: dict[str, Any] = {"body": body, "changes": ()}
-    if item.call and spans is not None:
-        clean["call"] = _prepare_call(item.call.move_to(spans), cut=body is not whole)
     short = {name: value for name in _SHORT_TEXTS if (value := getattr(item, name))}
-    if may_hold_secrets("\n".join(_flatten_texts(short.values()))):
+    # A value is known to be a secret by its name.
+    options = [f"{name}: {value}" for name, value in item.call.options.items()] if item.call else []
+    beside = "\n".join([*_flatten_texts(short.values()), *options])
+    suspect = may_hold_secrets(beside) or bool(known and known.stand_in([beside]))
+    if item.call and spans is not None:
+        clean["call"] = _prepare_call(item.call.move_to(spans), body is not whole, suspect, known)
+    if suspect:
         clean |= {
-            name: text for name, value in short.items() if (text := redact_value(value)) != value
+            name: text
+            for name, value in short.items()
+            if (text := redact_value(value, known)) != value
         }
     item = replace(item, **clean)
     edits: tuple[EditedLines, ...] = ()
     if edited is not None:  # of all of it, not of what is kept
         edits = edited_lines(replace(edited, files_modified=item.files_modified))
     return Entry(item, content_hash(item), expand_item(item), edits=edits)
+
+
+def hide_found(entry: Entry, found: FoundSecrets) -> Entry:
+    """The same without what was found in its session after it was prepared."""
+    known = found.of_session(entry.item.session)
+    if known is None or not known.stand_in(entry.item.texts):
+        return entry
+    return replace(prepare_item(entry.item, cut=False, found=found), edits=entry.edits)
+
+
+def spread_secrets(store: Store, found: FoundSecrets) -> int:
+    """What was found in a session since the last time goes from all that is stored of it; the
+    number of items that held it. Inside a transaction; when it has ended, nothing is `changed`.
+    Structured memories stay: they are the user's to write."""
+    number = 0
+    for key in found.changed:
+        known = found.of_session(key)
+        if known is None:
+            continue
+        of_session = walk_items(store, Filters(session=key))
+        held = [
+            one for one in of_session
+            if one.session == key and one.kind != "memory" and known.stand_in(one.texts)
+        ]  # fmt: skip
+        number += len(held)
+        store.put([prepare_item(one, cut=False, found=found) for one in held])
+        for session in store.sessions(Filters(session=key)):
+            labels = {"title": session.title, "branch": session.branch}
+            clean = redact_value(labels, known)
+            if clean != labels and session.key == key:
+                store.put_session(replace(session, **clean))
+    return number
 
 
 def _flatten_texts(values: Iterable[str | Sequence[str] | Mapping[str, str]]) -> Iterator[str]:
@@ -89,15 +145,14 @@ def _flatten_texts(values: Iterable[str | Sequence[str] | Mapping[str, str]]) ->
             yield from value.values() if isinstance(value, Mapping) else ()
 
 
-def _prepare_call(call: ToolCall, cut: bool) -> ToolCall:
+def _prepare_call(call: ToolCall, cut: bool, suspect: bool, known: Known | None) -> ToolCall:
     """A call whose places are right, without secrets in what it holds besides."""
     fields = tuple((_redact_name(name), a, b) for name, a, b in call.fields[:_FIELDS])
-    options = {}
-    for name, value in call.options.items():
-        head = f"{name}: "  # a value is known to be a secret by its name
-        text = redact(head + value)
-        if text.startswith(head):
-            options[name] = text.removeprefix(head)
+    options = call.options
+    if suspect:
+        pairs = [(f"{name}: ", name, value) for name, value in options.items()]
+        clean = [(head, name, redact(head + value, known=known)) for head, name, value in pairs]
+        options = {n: text.removeprefix(head) for head, n, text in clean if text.startswith(head)}
     cut = cut or call.cut or len(call.fields) > _FIELDS
     return replace(call, fields=fields, options=options, cut=cut)
 

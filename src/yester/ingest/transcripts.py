@@ -25,6 +25,7 @@ from yester.capture.rules import Rules
 from yester.errors import YesterError
 from yester.files import open_file
 from yester.ingest import prepare
+from yester.known_secrets import FoundSecrets, SessionSecrets
 from yester.model import Entry, Item, Muted, Project, PutCounts, Session, Skipped, Source, replace
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact, redact_value
@@ -53,6 +54,7 @@ class Report:
     put: PutCounts = field(default_factory=PutCounts)
     skipped: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
+    secrets_elsewhere: int = 0  # items that held one which another item of the session gave away
 
 
 @dataclass(slots=True)
@@ -75,9 +77,11 @@ class Ingest:
     options: Options
     rules: Rules = field(default_factory=Rules)
     before_storing: Callable[[], None] = lambda: None  # it may then have to wait for other writers
+    found: FoundSecrets | None = None  # in which sessions; without it, in none
     clock: Callable[[], float] = time.monotonic
     find_reader: Callable[[str], Reader] = load_reader
     report: Report = field(default_factory=Report)
+    compactions: list[Item] = field(default_factory=list)  # that nobody had told of
     _unnamed: set[str] = field(default_factory=set)  # sessions whose first prompt may not be kept
     _shown: dict[tuple[str, str], list[prepare.Shown]] = field(default_factory=dict)
     _size: int = 1_000
@@ -89,6 +93,8 @@ class Ingest:
     def add_entry(self, entry: Entry, project: Project | None = None) -> None:
         if project is not None:
             self._pending.projects[project.key] = project
+        if entry.item.type == "compact" and not self.store.find_by_ref(entry.item.ref):
+            self.compactions.append(entry.item)
         self._pending.entries.append(entry)
         self._pending.text += len(entry.item.body)
 
@@ -133,10 +139,14 @@ class Ingest:
             for session in pending.sessions.values():
                 self.store.put_session(session)
             entries = [entry for entry in pending.entries if not self._is_outdated(entry.item)]
-            result = self.store.put(entries)
+            result = self.store.put(self._hide_found(entries))
             for source, skipped in pending.sources.values():
                 left_out = [Skipped(source.agent, why, n) for why, n in skipped.items()]
                 self.store.append([source, *left_out])
+            if self.found:
+                self.report.secrets_elsewhere += prepare.spread_secrets(self.store, self.found)
+        if self.found:
+            self.found.changed.clear()
         if pending.entries:
             pace = _LOCK_SECONDS / max(self.clock() - began, 0.001)
             fitting = int(len(pending.entries) * pace)
@@ -144,6 +154,16 @@ class Ingest:
         self.report.put += result
         self._pending = _Pending()
         return result
+
+    def _hide_found(self, entries: list[Entry]) -> list[Entry]:
+        """Those that stand before the place where a value was known to be a secret, without it."""
+        found = self.found
+        if not found:
+            return entries
+        hidden = [prepare.hide_found(entry, found) for entry in entries]
+        changed = zip(hidden, entries, strict=True)
+        self.report.secrets_elsewhere += sum(new is not old for new, old in changed)
+        return hidden
 
     def read_transcript(self, agent: Agent, path: Path) -> None:
         """Read a transcript from where the last run ended; an unchanged one costs a stat."""
@@ -194,7 +214,10 @@ class Ingest:
                     self._unnamed.add(item.session)
             else:
                 self.add_entry(
-                    prepare.mark_echo(prepare.prepare_item(item), partial(self._find_shown, item))
+                    prepare.mark_echo(
+                        prepare.prepare_item(item, found=self.found),
+                        partial(self._find_shown, item),
+                    )
                 )
             before, shown = shown, max(shown, reading.offset)
             yield shown - before
@@ -209,6 +232,9 @@ class Ingest:
         if self.is_full:
             self.flush()
         yield found.st_size - shown
+
+    def _known_in(self, session: str) -> SessionSecrets | None:
+        return self.found.of_session(session) if self.found else None
 
     def _in_present_project(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
         """A session's project may have been renamed or joined since its transcript was last read:
@@ -225,7 +251,7 @@ class Ingest:
             state = {name: value for name, value in state.items() if name not in _SPOKEN}
         if reading.excluded:
             state[_EXCLUDED] = self.rules.fingerprint()
-        state = redact_value(state)
+        state = redact_value(state, self._known_in(str(state.get("session") or "")))
         source = replace(source, offset=reading.offset, line=reading.line, state=state)
         self._pending.sources[source.path] = (source, reading.skipped)
         self.report.skipped += reading.skipped
@@ -236,8 +262,9 @@ class Ingest:
             if reading.noted.get(session.key) == session:
                 continue  # a database may hold thousands
             reading.noted[session.key] = session
-            title = "" if session.key in silent else redact(session.title)
-            clean = replace(session, title=title, branch=redact(session.branch))
+            known = self._known_in(session.key)
+            title = "" if session.key in silent else redact(session.title, known=known)
+            clean = replace(session, title=title, branch=redact(session.branch, known=known))
             self._pending.sessions[session.key, session.agent] = clean
             self._pending.projects[session.project] = self.projects.by_key(session.project)
 
