@@ -5,9 +5,13 @@ It runs at every tool call and is compiled every time: so it is short and takes 
 the interpreter has loaded by itself. What is rare, slow or wants an answer stands in ask.py.
 """
 
-import posix
 import sys
 import time
+
+try:
+    import posix
+except ImportError:  # Windows: there is no worker yet, and the agent goes on
+    raise SystemExit from None
 
 ASKING = (b"SessionStart", b"UserPromptSubmit", b"PreToolUse", b"SubagentStart")
 HINTS = b"""CLAUDECODE CLAUDE_CODE_SESSION_ID CLAUDE_PROJECT_DIR COPILOT_CLI GEMINI_SESSION_ID

@@ -16,19 +16,18 @@ import os
 import re
 import selectors
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from yester.files import read_text
+from yester.machine import is_own, kill_group
 from yester.project import walk_work_trees
 from yester.tables import load_table
 
@@ -166,7 +165,7 @@ def shallow_commits(repository: Repository) -> frozenset[str]:
 
 def _is_ours(path: Path) -> bool:
     try:
-        return path.stat().st_uid == os.getuid()
+        return is_own(path.stat())
     except OSError:
         return False
 
@@ -276,8 +275,7 @@ def _collect_answer(
     finally:
         if process.returncode is None:
             # Not yet waited for, so the number is still its own and its group's.
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+            kill_group(process.pid)
             # The kernel may take its time, on a busy machine or a dead disk; the caller does not.
             threading.Thread(target=process.wait, daemon=True).start()
 

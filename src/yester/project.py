@@ -23,14 +23,14 @@ from yester.files import read_text
 from yester.model import Project, replace
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
-_REMOTE = re.compile(r'^[ \t]*\[remote\s+"([^"]*)"\].*((?:\n(?!\s*\[).*)*)', re.M)
-_URL = re.compile(r"^\s*url\s*=\s*(\S.*?)\s*$", re.M)
+_REMOTE = re.compile(r'^[ \t]*\[remote\s+"([^"]*)"\].*((?:\n(?![ \t]*\[).*)*)', re.M)
+_URL = re.compile(r"^[ \t]*url[ \t]*=[ \t]*(\S(?:.*\S)?)\s*$", re.M)
 _SCP = re.compile(r"^(?:[^@/\s]+@)?(?P<host>[^:/\s]+):(?!//)(?P<path>.+)$")
 _SCHEME = re.compile(
     r"^[a-z][a-z0-9+.-]*://(?:[^@/]*@)?(?P<host>[^/:]+)(?::\d+)?/(?P<path>.+)$", re.I
 )
 # A folder of work trees that stands beside its repository and has its name.
-_BESIDE = re.compile(r"(?P<name>[^.].*?)(?:\.|__)worktrees")
+_BESIDE = re.compile(r"\A(?P<name>[^.].*?)(?:\.|__)worktrees")
 _HOMES = ("home", "Users")
 _KEYS = ("git:", "dir:", "name:")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.capturing import hook, made
 from tests.readings import every_item
-from yester.model import Event, Filters, Turn
+from yester.model import Event, Filters, OwedStart, Turn
 from yester.store import open_store
 
 pytestmark = pytest.mark.requirement("CAP-13")
@@ -86,3 +86,49 @@ def test_what_was_said_and_done_is_stored_once_from_the_transcript(run, home, de
         assert len(store.entries(Event, {"session": session.id})) == 6
     finally:
         store.close()
+
+
+@pytest.mark.requirement("DEL-14")
+def test_a_compaction_that_only_a_transcript_tells_of_costs_the_start_which_is_owed_once(
+    run, home, own_home, tmp_path
+):
+    (own_home / ".yester").symlink_to(made(home))
+    cwd = tmp_path / "shop"
+    cwd.mkdir()
+    chat = own_home / ".gemini" / "tmp" / "shop" / "chats" / f"session-2026-06-01T10-{SESSION[:8]}"
+    chat.parent.mkdir(parents=True)
+
+    def ring(event, **payload):
+        told = {"session_id": SESSION, "cwd": str(cwd), "transcript_path": f"{chat}.jsonl"}
+        hook(event, "gemini-cli", cwd=cwd, env={"HOME": str(own_home)}, payload=told | payload)
+
+    def say(key, kind, text):
+        record = {"id": key, "type": kind, "content": [{"text": text}]}
+        with open(f"{chat}.jsonl", "a") as file:
+            file.write(json.dumps({**record, "timestamp": "2026-06-01T10:00:01.000Z"}) + "\n")
+
+    def owed_after(event, **payload):
+        ring(event, **payload)
+        assert run("worker", "drain").code == 0
+        store = open_store(home, now=1)
+        try:
+            found = store.entries(OwedStart)
+            with store.transaction("events"):  # as if it had been given
+                for one in found:
+                    store.retract(OwedStart, {"session": one.session, "event": one.event})
+            return [one.source for one in found]
+        finally:
+            store.close()
+
+    with open(f"{chat}.jsonl", "w") as file:
+        head = {"sessionId": SESSION, "projectHash": "0", "kind": "main"}
+        file.write(json.dumps({**head, "startTime": "2026-06-01T10:00:00Z"}) + "\n")
+    say("p1", "user", "List the files")
+    say("a1", "gemini", "There are two.")
+    owed_after("SessionStart", source="startup")
+    assert owed_after("Stop", last_assistant_message="There are two.") == []
+    say("s1", "user", "<state_snapshot>\nWe listed the files.\n</state_snapshot>")
+    say("a2", "gemini", "Now there are three.")
+    assert owed_after("Stop", last_assistant_message="Now there are three.") == ["compact"]
+    say("a3", "gemini", "And four.")
+    assert owed_after("Stop", last_assistant_message="And four.") == []

@@ -338,6 +338,32 @@ def test_a_worker_that_is_slow_at_the_start_gives_the_block_at_the_next_prompt(
     assert {row.event for row in until(lambda: ledger(store))} == {"SessionStart"}
 
 
+@pytest.mark.requirement("DEL-16", "MEM-08")
+def test_the_end_of_a_turn_tells_the_user_of_the_rule_that_was_typed_in_it_and_no_other_end_asks(
+    begun, home, project, env, transcript
+):
+    def end(told):
+        payload = told.payload("Stop", last_assistant_message="Understood.")
+        return hook("Stop", cwd=project, env=env, payload=payload).out
+
+    def type_prompt(told, text):
+        written.user(text)
+        payload = told.payload("UserPromptSubmit", prompt=text)
+        hook("UserPromptSubmit", cwd=project, env=env, payload=payload)
+        drain(home)
+
+    written = transcript("eeeeeeee-0000-4000-8000-00000000000e", cwd=str(project))
+    told = Told(written.session, str(project), str(written.path))
+    armed = home / "run" / "armed"
+    type_prompt(told, "Never commit to main.")
+    until(lambda: armed.exists() and told.session in armed.read_text("utf-8"))
+    assert b"yester keeps a rule: Never commit to main." in end(told)
+    until(lambda: not armed.exists() or told.session not in armed.read_text("utf-8"))
+    assert end(told) == b""  # once
+    type_prompt(told, WEATHER)
+    assert end(told) == b""
+
+
 def test_a_worker_killed_between_answer_and_byte_leaves_the_block_to_the_next(
     begun, home, project, env, store, worker
 ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from tests.capturing import Told, leave, until
@@ -16,6 +18,7 @@ from yester.text.models import PACKAGED
 from yester.text.reader import open_reader
 from yester.worker.jobs import Distilling
 from yester.worker.process import Log
+from yester.worker.threads import Work
 from yester.worker.watchdog import Marks
 
 pytest.importorskip("onnxruntime")
@@ -138,29 +141,68 @@ class BrokenReader:
         raise ValueError("a text that breaks it")
 
 
+@pytest.fixture
+def thread(home):
+    """The worker's thread, which has not begun, and what it says when something is ready."""
+    ready = threading.Event()
+    work = Work(load_config(home, {}), Log(home / "logs"), ready.set)
+    yield work, ready
+    if work.is_alive():
+        work.end()
+
+
+def distil_beside(store, home, story, thread):
+    """As the worker does: while a title is read it goes on with something else."""
+    work, ready = thread
+    with store.transaction("items"):
+        session = store.session(SESSION, "claude-code").id
+        store.append([Turn("t", session, started=1, ended=2, state="done")])
+    marks = Marks(home / "working", "0", 0.0)
+    log = Log(home / "logs")
+    distilling = Distilling(store, log, marks, [].append, lambda: story.clock / 1000, work)
+    waited = 0
+    while distilling.step(load_config(home, {})) or distilling.at:
+        if distilling.at:
+            waited += 1
+            if not work.is_alive():
+                work.start()
+            assert ready.wait(120)
+            ready.clear()
+    marks.close()
+    return waited
+
+
+@pytest.mark.requirement("DIS-15")
 @pytest.mark.parametrize("broken", [False, True])
-def test_in_the_worker_a_turn_is_named_at_once_and_one_that_cannot_be_read_by_rules(
-    store, home, broken
+def test_a_thread_names_the_turns_for_the_worker_and_rules_those_that_cannot_be_read(
+    store, home, broken, thread
 ):
     title = "Up to three retries with exponential backoff in PaymentClient.send"
     story = worked(
         Story(), closing=f"Tests pass.\n\nLook at it.\n\n- {title}\n\nShould I commit it?"
     )
     story.store(store)
-    with store.transaction("items"):
-        session = store.session(SESSION, "claude-code").id
-        store.append([Turn("t", session, started=1, ended=2, state="done")])
-    marks = Marks(home / "working", "0", 0.0)
-    log = Log(home / "logs")
-    reader = BrokenReader() if broken else None
-    distilling = Distilling(store, log, marks, [].append, lambda: story.clock / 1000, reader)
-    while distilling.step(load_config(home, {})):
-        pass
+    thread[0].reader = BrokenReader() if broken else None
+    assert distil_beside(store, home, story, thread)
     found = titles(store)
     assert len(found) == 1
     assert (found == [title]) is not broken
+    log = Log(home / "logs")
     assert broken is (log._path.exists() and "reading a title" in log._path.read_text())
-    marks.close()
+
+
+def test_a_thread_that_has_ended_leaves_no_turn_without_a_title(store, home, thread):
+    story = worked(Story())
+    story.store(store)
+    work, ready = thread
+    asked = work.find_title("", CLOSING)
+    work.start()
+    assert asked.result(30).text == TITLE
+    work.end()
+    ready.clear()
+    assert not work.find_title("", CLOSING).result(30).usable
+    assert distil_beside(store, home, story, thread) == 0
+    assert len(titles(store)) == 1
 
 
 def test_the_worker_and_the_command_name_a_turn_alike(

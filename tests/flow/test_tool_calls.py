@@ -52,6 +52,8 @@ def make_old(home) -> None:
     hashes = [(content_hash(replace(one, call=None)), one.id) for one in tool_items(home)]
     db = apsw.Connection(str(home / "yester.db"))
     db.executemany("UPDATE item SET hash = ? WHERE id = ?", hashes)
+    for name in ("machine", "segment", "item", "version"):
+        db.execute(f"DROP TABLE roam_{name}")
     db.execute("DROP TABLE line_edit; DELETE FROM meta WHERE key = 'line_key'")
     db.execute("DROP INDEX item_turn; DROP INDEX item_counted; DROP INDEX item_put_away")
     db.execute("DROP TABLE failure; ALTER TABLE item DROP COLUMN call")

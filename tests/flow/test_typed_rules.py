@@ -571,3 +571,19 @@ def test_an_attempt_of_another_session_is_named_in_whatever_order_they_come(stor
     assert (card_status(older), holds(older)) == ("replaced", False)
     assert f"by {newer.id}" in card_line(older, Calendar(BACKFILL, UTC))
     assert holds(newer)
+
+
+def test_what_is_typed_to_be_remembered_is_kept_once_in_the_users_words(store):
+    story = told("aaaaaaaa", "/yester:remember We decided on whole cents because floats lie.", 0)
+    story.store(store)
+    distilled(store, now=BACKFILL)
+    (memo,) = store.memos(Filters(types=("decision",)))
+    assert (memo.item.title, memo.item.origin) == ("We decided on whole cents", "user")
+    assert [text for _, text in find_news(store, "", BACKFILL)] == [
+        f"yester remembers: We decided on whole cents  Undo: yester memory undo {memo.item.id}"
+    ]
+    undo_change(store, Author("sam", BACKFILL), memo.item.id)
+    with store.transaction("work"):
+        store.queue_sessions()
+    distilled(store, now=BACKFILL + 1)  # the session is distilled anew
+    assert store.memos(Filters(types=("decision",))) == []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from yester.config import SETTINGS, load_config
@@ -122,3 +125,12 @@ def test_a_bad_table_of_retention_is_named_with_the_fix(tmp_path, table):
     (tmp_path / "config.toml").write_text(table)
     with pytest.raises(ConfigError, match=r"\[retention\] must map types of memories"):
         load_config(tmp_path, {})
+
+
+def test_lists_and_capitals_are_printed_as_they_were_written(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text('exclude = ["/Srv/Harbour", "/Opt/Pier"]\n')
+    command = [sys.executable, "-m", "yester", "--home", str(home), "config"]
+    printed = subprocess.run(command, cwd="/", capture_output=True, text=True, check=True).stdout
+    assert "exclude = /Srv/Harbour, /Opt/Pier  (" in printed

@@ -220,6 +220,57 @@ def test_an_answer_is_named_by_the_sentence_that_has_the_words_of_the_question()
     assert card.title == "Deleted items are not logged"
 
 
+ANSWERS = (
+    # what was said, title
+    ("Three places store it.\n\n- **Key** - of the `cart_id`\n\nSo to answer your question"
+     " directly: the happy path of `cart.py` is tested, nothing else.",
+     "The happy path of cart.py is tested, nothing else"),
+    ("## Root cause\n\n1. **Run the importer (cart.py:80)** - writes text\n\n`--clean` wipes the"
+     " cart of `cart.py` before it is counted.",
+     "--clean wipes the cart of cart.py before it is counted"),
+    ("A few options:\n\n1. **Cache the totals of a cart**: fast\n2. **Count them each time**: slow"
+     "\n\nI'd lean toward option 1, since `cart.py` is read often.",
+     "Recommended: cache the totals of a cart"),
+    ("# Review of `cart.py`: rounding totals\n\n**Verdict: approve with minor changes**\n\nThe key"
+     " of `cart_id` is read twice because of the loop.",
+     "Review of cart.py: rounding totals: approve with minor changes"),
+)  # fmt: skip
+
+
+@pytest.mark.requirement("DIS-15")
+@each(("said", "title"), ANSWERS)
+def test_an_answer_is_named_by_what_it_comes_to_and_not_by_one_of_its_points(said, title):
+    story = Story()
+    story.prompt("do we test the cart?")
+    story.reads("cart.py")
+    story.says(said)
+    (card,) = (make_card(looked, [], Gate()) for looked in story.looked())
+    assert card.title == title
+
+
+def test_what_holds_on_a_condition_is_no_title_without_it():
+    mend = title_mender("is it safe?", "If both carts are there, the total works for any of them.")
+    assert mend("The total works for any of them") == ""
+
+
+@pytest.mark.requirement("DIS-13")
+def test_what_is_left_to_do_names_no_result():
+    closing = "Rounded the totals of the cart. The export of a cart is not fixed yet."
+    mend = title_mender("mend the cart", closing)
+    assert mend("Rounded the totals of the cart") == "Rounded the totals of the cart"
+    assert mend("The export of a cart is not fixed yet") == ""
+
+
+@pytest.mark.requirement("DIS-15")
+def test_a_change_nobody_has_said_a_word_of_is_named_by_what_it_brings():
+    story = Story()
+    story.prompt("make the cart wait for a lost connection")
+    story.edits("src/retry.py", "def connect_each_call():\n    pass\n")
+    story.ran("pytest -q", "5 passed in 0.20s")
+    (draft,) = story.drafted()
+    assert draft.title == "retry.py: connect_each_call"
+
+
 def test_a_fix_without_an_edit_is_a_bugfix_too():
     story = Story()
     story.prompt("why does calc.py not start?")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from yester.model import Item
 from yester.text.document import (
     FIELDS,
+    count_said,
     expand_item,
     find_matches,
     hash_bytes,
@@ -52,9 +53,7 @@ def test_searching_the_bytes_finds_what_decoding_finds(title, body, asked):
     wanted = {term_hash(term) for text in (*asked, body[:40]) for term in terms(text)} | {0, 256}
     found = {
         (field, term): (length, count)
-        for field, length, held in find_matches(
-            vector, [(term, hash_bytes(term)) for term in wanted]
-        )
+        for field, length, held in find_matches(vector, {term: hash_bytes(term) for term in wanted})
         for term, count in held
     }
     assert found == {
@@ -63,6 +62,16 @@ def test_searching_the_bytes_finds_what_decoding_finds(title, body, asked):
         for term, count in zip(part.hashes, part.counts, strict=True)
         if term in wanted
     }
+
+
+@given(st.lists(st.tuples(_texts, _texts), max_size=4), _texts)
+def test_what_was_said_in_a_turn_is_counted_as_one_text(said, asked):
+    vectors = [expand_item(Item("r", "message", title=t, body=b)).vector for t, b in said]
+    wanted = {term_hash(term) for term in terms(asked + (said[0][1] if said else ""))}
+    bodies = Counter(term_hash(term) for _, body in said for term in terms(body))
+    counts = {term: bodies[term] for term in wanted if bodies[term]}
+    length = bodies.total() if counts else 0
+    assert count_said(vectors, {term: hash_bytes(term) for term in wanted}) == (length, counts)
 
 
 def test_counts_stop_at_what_a_byte_holds():

@@ -367,7 +367,7 @@ def test_numpy_is_loaded_with_one_thread_and_the_environment_is_put_back(monkeyp
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     code = (
-        "import os; from yester.text.vectors import load_numpy; np = load_numpy()\n"
+        "import os; from yester.libraries import load_numpy; np = load_numpy()\n"
         "a = np.ones((600, 600))\n"
         "a @ a; print(len(os.listdir('/proc/self/task')) if os.path.isdir('/proc') else 1,"
         " os.environ['OMP_NUM_THREADS'], 'OPENBLAS_NUM_THREADS' in os.environ)"

@@ -101,6 +101,15 @@ def test_in_a_small_store_one_good_answer_is_enough():
     assert shown([hit(1, 0.3, turn=1, factors=hardly)]) == set()
 
 
+def test_in_a_small_store_a_long_prompt_fits_only_what_it_matches_more_than_the_rest():
+    alike = [hit(n, 0.9, turn=n, factors={"matched": 0.6}) for n in (1, 2, 3)]
+    plan = " ".join(f"step{n} grinds bag{n}" for n in range(12))
+    assert shown(alike) == {1, 2, 3}
+    assert shown(alike, plan) == set()
+    assert shown([alike[0], replace(alike[1], score=0.4, factors={"matched": 0.2})], plan) == {1}
+    assert shown(alike[:1], plan) == {1}
+
+
 def test_to_who_asks_for_the_past_nothing_is_too_old():
     old = [hit(1, 0.85, turn=3, days=9), *crowd(0.45, turn=2)]
     assert shown(old) == set()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import importlib
 import os
 from contextlib import suppress
@@ -187,9 +189,45 @@ def test_a_code_is_good_for_one_use_within_a_minute(tmp_path):
 
 
 @pytest.mark.requirement("OPS-03")
-def test_a_bearer_lasts_while_it_is_used_and_the_oldest_goes_first():
+def test_a_grant_is_kept_hashed_proved_by_its_hash_and_good_for_thirty_days(tmp_path):
+    now = [1_800_000_000.0]
+    grants = login.Grants(tmp_path, lambda: now[0])
+    grant = grants.create(login.USER, "a browser")
+    name, _, secret = grant.partition(".")
+    (file,) = (tmp_path / "run" / "grants").iterdir()
+    assert file.name == name
+    assert secret not in file.read_text("utf-8")
+    assert file.stat().st_mode & 0o777 == 0o600
+    key = hashlib.sha256(secret.encode()).digest()
+    words = b"127.0.0.1:80\nnonce"
+    assert grants.prove(name, "127.0.0.1:80", "nonce") == hmac.digest(key, words, "sha256").hex()
+    assert grants.prove(name, "127.0.0.1:81", "nonce") != hmac.digest(key, words, "sha256").hex()
+    assert grants.find_origin(grant) == login.USER
+    assert grants.find_origin(f"{name}.{secret}x") == ""
+    for wrong in ("", "../token", "f" * 24, f"..{name}"):
+        assert grants.prove(wrong, "127.0.0.1:80", "nonce") == ""
+        assert grants.find_origin(wrong) == ""
+    now[0] += 31 * 86_400
+    assert grants.find_origin(grant) == ""
+    assert not list((tmp_path / "run" / "grants").iterdir())
+
+
+@pytest.mark.requirement("OPS-03")
+def test_a_bearer_of_a_grant_ends_with_it(tmp_path):
+    grants = login.Grants(tmp_path)
+    keys = login.Keys("t" * 43, grants)
+    name = grants.create(login.USER, "").partition(".")[0]
+    bearer = keys.issue_bearer(login.USER, name).encode()
+    assert keys.find_origin(bearer) == login.USER
+    assert grants.remove(name)
+    assert not keys.find_origin(bearer)
+    assert not grants.remove(name)
+
+
+@pytest.mark.requirement("OPS-03")
+def test_a_bearer_lasts_while_it_is_used_and_the_oldest_goes_first(tmp_path):
     now = [0.0]
-    keys = login.Keys("t" * 43, lambda: now[0])
+    keys = login.Keys("t" * 43, login.Grants(tmp_path), lambda: now[0])
     bearer = keys.issue_bearer()
     assert keys.find_origin(b"t" * 43)
     for _ in range(3):

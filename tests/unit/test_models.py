@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.errors import ModelError, UsageError
-from yester.faces.cli.app import App
-from yester.faces.cli.install import model_command
+from yester.faces.cli.app import App, model_command
 from yester.recall.rank import cosine_closeness
 from yester.text.models import (
     MODELS,

@@ -130,7 +130,7 @@ def test_opposites_share_no_bit_even_of_the_longest_codes():
 def test_loading_numpy_leaves_the_environment_as_it_was(given_):
     program = (
         "import os; before = dict(os.environ)\n"
-        "from yester.text.vectors import load_numpy\n"
+        "from yester.libraries import load_numpy\n"
         "import sys; assert 'numpy' not in sys.modules\n"
         "assert load_numpy() is load_numpy() is sys.modules['numpy']\n"
         "assert dict(os.environ) == before"
@@ -139,3 +139,18 @@ def test_loading_numpy_leaves_the_environment_as_it_was(given_):
         [sys.executable, "-c", program], env={**os.environ, **given_}, capture_output=True
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_who_wants_a_library_while_another_thread_loads_it_gets_the_whole_of_it():
+    code = """
+import sys, threading
+from yester.libraries import load_numpy
+sys.setswitchinterval(1e-5)
+first = threading.Thread(target=load_numpy)
+first.start()
+while "numpy" not in sys.modules:
+    pass
+print(load_numpy().zeros(3).sum())
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.stdout == "0.0\n", ran.stderr

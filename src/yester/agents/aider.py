@@ -31,14 +31,14 @@ RUNNING = ("/run", "/test", "/git")
 
 # What Aider says about itself, by how the line begins.
 CHATTER = re.compile(
-    r"Tokens: |Cost: |[\d,.k]+ prompt tokens|Aider v|(?:Main |Weak |Editor )?[Mm]odels?:? "
+    r"\A(?:Tokens: |Cost: |[\d,.k]+ prompt tokens|Aider v|(?:Main |Weak |Editor )?[Mm]odels?:? "
     r"|Git repo: |Repo-map|Use /help|https://aider\.chat|Initial repo scan|Warning: |VSCode "
     r"|Update git name|You can skip this check|Open documentation url|Add .* to the chat\?|\^C"
-    r"|Add \.aider|Creating empty file|Attempt to fix |Copied |Can't initialize|Terminal does"
+    r"|Add \.aider|Creating empty file|Attempt to fix |Copied |Can't initialize|Terminal does)"
 )
 _STARTED = re.compile(re.escape(HEADER) + r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d)?")
-_EDITED = re.compile(r"Applied edit to (?P<file>\S.*?)\s*$")
-_ADDED = re.compile(r"Added (?P<file>\S.*?) to the chat(?: \(read-only\))?\.?\s*$")
+_EDITED = re.compile(r"\AApplied edit to (?P<file>\S(?:.*\S)?)\s*$")
+_ADDED = re.compile(r"\AAdded (?P<file>\S.{0,400}?) to the chat(?: \(read-only\))?\.?\s*$")
 _FAILED = re.compile(r"^(?:Traceback |# Fix any errors|FAILED |.{0,40}\bError: )", re.M)
 _ANSWER = re.compile(r"^(?:-{3,}\n)?► \*\*ANSWER\*\*\s*$", re.M)
 _THINKING = re.compile(r"\A(?:-{3,}\n)?► \*\*THINKING\*\*\s*$", re.M)

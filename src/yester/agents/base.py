@@ -198,7 +198,7 @@ def strip_client_text(client: str, of: str, text: str, tool: str = "") -> str:
 
 _WEAKEST_ID = 8  # characters; local models number their calls, "call_0" in every session
 _RANDOM = re.compile(r"[A-Za-z0-9]{16}")
-_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", re.M)
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.*\S)\s*$", re.M)
 _LONGEST_OPTION, _OPTIONS_KEPT = 200, 20  # characters, number
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 

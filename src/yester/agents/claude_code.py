@@ -36,7 +36,7 @@ from yester.model import Item, ToolCall, replace
 
 Line = Mapping[str, Any]
 
-_TAG = re.compile(r"<(?P<tag>[a-z-]+)>(?P<text>.*?)</(?P=tag)>", re.S)
+_TAG = re.compile(r"<(?P<tag>[a-z-]+)>(?P<text>(?:(?!<(?P=tag)>).)*?)</(?P=tag)>", re.S)
 _EXIT = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
 _TASK_NUMBER = re.compile(r"#(\d+)")
 _NOT_TYPED = ("<", "{", "/")  # notices of the client and its commands, in the queue of prompts

@@ -30,15 +30,15 @@ from yester.model import COMMENTARY, Item, replace
 
 RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 
-_CWD = re.compile(r"<cwd>(.+?)</cwd>|Current working directory: (.+)")
-_PLAN = re.compile(r"<proposed_plan>\s*(.+?)\s*(?:</proposed_plan>|\Z)", re.S)
+_CWD = re.compile(r"<cwd>([^<]+)</cwd>|Current working directory: (.+)")
+_PLAN = re.compile(r"<proposed_plan>\s*+(.+?)(?:</proposed_plan>|\Z)", re.S)
 _EXIT = re.compile(r"(?:exited with code|Exit code:) (-?\d{1,10})\b")
 _FAILED = re.compile(
     r"[\w ]{0,40}\bfailed\b|.{0,40}\brejected\b|unsupported |unable to |aborted|error\b", re.I
 )
 _ABORTED = re.compile(r"aborted by user\b")
 _HEADER = re.compile(  # a patch run by a shell command has two
-    r"(?:(?:Chunk ID|Wall time|Duration|Exit code|Original token count|Total output lines): .*\n"
+    r"\A(?:(?:Chunk ID|Wall time|Duration|Exit code|Original token count|Total output lines): .*\n"
     r"|Process (?:exited with code|running with session ID) .*\n)+(?:Output:\n|(?=aborted))"
 )
 _UUID_CHARS = 36
@@ -147,7 +147,7 @@ class Rollout(Transcript):
                 said = replace(said, type=COMMENTARY)
             yield from self.await_result(_LAST_SAID, said)
             for plan in _PLAN.findall(text):
-                yield self.make_plan(plan)
+                yield self.make_plan(plan.strip())
         else:
             self.reading.skip(f"{role} message")
 

@@ -22,7 +22,7 @@ from yester.model import Item, replace
 _EXITED = re.compile(
     r"\n?<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?\d{1,10})>\s*\Z"
 )
-_CWD = re.compile(r"^cwd: (.+?)\s*$", re.M)
+_CWD = re.compile(r"^cwd: (.*\S)\s*$", re.M)
 _AGENTS_KEPT = 50
 
 Record = Mapping[str, Any]

@@ -75,7 +75,7 @@ SELECT CAST(id AS BLOB), max(row) FROM (
 _LISTED = "SELECT CAST(value AS BLOB) FROM ItemTable WHERE key = 'composer.composerData'"
 
 _QUERY = re.compile(r"<user_query>(.*?)(?:</user_query>|\Z)", re.S)
-_OWN_TEXT = re.compile(r"\s*<[a-z_]+(?: [^>]*)?>")  # <user_info>, <system_reminder> …
+_OWN_TEXT = re.compile(r"\A\s*<[a-z_]+(?: [^>]*)?>")  # <user_info>, <system_reminder> …
 _TIMESTAMP = re.compile(
     r"<timestamp>\w+, (\w{3})\w* (\d{1,2}, \d{4}),? (\d{1,2}:\d\d) ?([AP]M)"
     r"(?: \(UTC(?:([+-])(\d{1,2})(?::?(\d\d))?)?\))?"

@@ -68,6 +68,10 @@ class Agent:
     events: Mapping[str, str] = field(default_factory=dict)
     setup: Setup | None = None
 
+    def tells_of(self, event: str) -> bool:
+        """Has it an event that says so?"""
+        return event in {CLAUDE_EVENTS.get(one, "") for one in self.events.values()}
+
 
 def _describe_agent(name: str, row: Mapping[str, Any]) -> Agent:
     fields = _freeze_lists(row)

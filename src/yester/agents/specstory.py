@@ -37,8 +37,8 @@ CLIENTS = {_KIND_OF_CLIENT.sub("", one.label.lower()): one.name for one in AGENT
 
 _TIME = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?"
 _HEADER = re.compile(
-    rf"_\*\*(?P<who>User|Agent|Assistant)(?P<side> - sidechain)?"
-    rf"(?: \((?P<model>.*?) ?(?P<time>{_TIME})?\))?\*\*_"
+    rf"\A_\*\*(?P<who>User|Agent|Assistant)(?P<side> - sidechain)?"
+    rf"(?: \((?P<model>.{{0,200}}?) ?(?P<time>{_TIME})?\))?\*\*_"
 )
 _SESSION = re.compile(
     r"<!-- (?P<client>.{0,60}?) ?Sessions? (?P<id>[^\s,]{1,200}).{0,99}?"
@@ -58,13 +58,14 @@ _PART = re.compile(
 )
 _ABOUT = re.compile(r'data-tool-(type|name)="([^"]*)"')
 _DETAILS = re.compile(
-    r"\s*(?:<details[^>\n]*>)?\s*(?:<summary>(?:Tool use: \*\*[^*\n]*\*\*)?[ •]*(.*?)</summary>)?",
+    r"\A\s*(?:<details[^>\n]*>)?\s*"
+    r"(?:<summary>(?:Tool use: \*\*[^*\n]*\*\*)?[ •]*+(.*?)</summary>)?",
     re.S,
 )
 _FILE = re.compile(
     r"(?:Read|Edit|Write|Delete|Create) file: (?P<a>[^\n<•]+)|^\*\*File:\*\* `(?P<b>[^`\n]+)`"
     r"|^\*\*(?:Add|Update|Modify|Delete): `(?P<c>[^`\n]+)`"
-    r"|The file (?P<d>/.+?) has been (?:updated|created)|created successfully at: (?P<e>/\S+)"
+    r"|The file (?P<d>/.{1,400}?) has been (?:updated|created)|created successfully at: (?P<e>/\S+)"
     r"|\A\s*`(?P<f>[^`\n]+)`",
     re.M,
 )

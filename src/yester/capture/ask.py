@@ -4,9 +4,13 @@ Stands beside hook.py wherever that is copied, and runs on any Python from 3.9 w
 importable. It keeps to its deadlines: a worker that hangs costs 0.28 s, none costs nothing.
 """
 
-import posix
 import sys
 import time
+
+try:
+    import posix
+except ImportError:  # Windows, where no hook asks, and commands use little of this
+    import os as posix  # type: ignore[no-redef,unused-ignore]
 
 TYPE_CHECKING = False  # the name type checkers know; importing typing would cost more than all else
 if TYPE_CHECKING:

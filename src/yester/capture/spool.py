@@ -21,6 +21,7 @@ from msgspec import Struct
 from yester.capture import ask
 from yester.capture.homes import is_usual
 from yester.files import append_text, open_file, read_bytes, replace_file
+from yester.machine import user_number
 
 FORMAT = 1
 ENDED_WORKER = "has ended the worker twice"  # why something was set aside
@@ -195,7 +196,7 @@ def open_spool(home: Path, environ: Mapping[str, str]) -> Spool:
 
 def trusted_runtime(environ: Mapping[str, str]) -> Path | None:
     """$XDG_RUNTIME_DIR where it is this user's alone, else the usual place of it."""
-    for text in (environ.get("XDG_RUNTIME_DIR", ""), f"/run/user/{os.getuid()}"):
+    for text in (environ.get("XDG_RUNTIME_DIR", ""), f"/run/user/{user_number()}"):
         if not ask.explain_refusal(os.fsencode(text), set()):
             return Path(text)
     return None

@@ -8,16 +8,17 @@ with its evidence, and the text is the reason.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Fact, Gate, Looked
-from yester.cards.observations import find_answer
+from yester.cards.results import find_answer
 from yester.cards.status import BROKEN_INTO, COMMIT_FAILED, UNSTARTED
 from yester.cards.titles import heading_title, is_imperative, names_fault, request_title
 from yester.cards.tools import file_names
-from yester.cards.turns import View
+from yester.cards.turns import PLANS, View
 from yester.model import Item, replace
 from yester.tables import load_pattern
 from yester.text.prose import strip_marks
@@ -25,6 +26,7 @@ from yester.text.sentences import split_sentences
 from yester.text.statements import (
     count_words,
     cut_clause,
+    drop_interjection,
     find_cues,
     is_reason,
     split_statements,
@@ -50,6 +52,9 @@ _FEW_WORDS = 5
 _BEGINNING = 24  # characters by which the line is known that a sentence begins
 _LEAD = 180  # characters of a sentence that another one leans on
 
+_FENCE = re.compile(r"\A```\w*\n")
+_COMMITTED = re.compile(r"(?:committed|amended)\b.*\b(?:not |un)pushed\b", re.I)
+
 Sources = tuple[tuple[int, int], ...]  # (number of the fact, item it was taken from); -1: no fact
 
 
@@ -68,7 +73,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     answer, taken = find_answer(looked, gate) if answers else ("", [])
     facts = [fact for draft in drafts for fact in draft.facts] or (taken if answer else [])
     deed = turn.last_deed if status.evidence == UNSTARTED else None
-    plan = heading_title(deed.item) if deed is not None else ""
+    plan = _plan_title(turn) if deed is not None else ""
     wanted = plan or request_title(request)
     asks = status.word == "open"  # then what was wanted is more than what was said so far
     named = (plan, "" if asks else answer, *done, looked.commit_title, *found, wanted, answer)
@@ -80,7 +85,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
         left = _broken_off(turn, wanted)
     if status.holds and COMMIT_FAILED in status.evidence:
         left.append(f"not committed: {_uncommitted(turn) or title}; {COMMIT_FAILED}")
-    left += _left_undone(turn, gate) or ([] if left else _waiting(turn, title, committed))
+    left += _left_undone(turn, title, gate) or ([] if left else _waiting(turn, title, committed))
     if looked.overtaken:
         passing = _pattern("passing")
         left = [one for one in left if not passing.search(one)]
@@ -235,7 +240,14 @@ def _uncommitted(turn: View) -> str:
     return file_names(file for step in since for file in step.edited)
 
 
-def _left_undone(turn: View, gate: Gate) -> list[str]:
+def _plan_title(turn: View) -> str:
+    """The heading of the plan that was refused; some clients tell it only where it was written."""
+    written = (step.item for step in reversed(turn.steps) if step.item.tool in (*PLANS, "Write"))
+    bodies = (replace(item, body=_FENCE.sub("", item.body)) for item in written)
+    return next(filter(None, map(heading_title, bodies)), "")
+
+
+def _left_undone(turn: View, title: str, gate: Gate) -> list[str]:
     """What the agent said at its end is not done. "I have not fixed it" names nothing: it stands
     with the sentence before it, or goes where that one says itself that something is left."""
     closing = turn.closing
@@ -257,7 +269,9 @@ def _left_undone(turn: View, gate: Gate) -> list[str]:
             offers = None  # what is left, then the offer to do it
         if not undone or offers:
             continue
-        if not _is_nameless(one.text):
+        if _COMMITTED.match(drop_interjection(one.text)):  # of what, the title says
+            left[at] = f"{_NOT_YET['push']}: {title}"
+        elif not _is_nameless(one.text):
             left[at] = one.text
         elif at - 1 not in left:
             before = said[at - 1].text if at and said[at - 1].kind != "heading" else ""

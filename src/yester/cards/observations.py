@@ -33,30 +33,25 @@ from yester.cards.outcomes import (
     error_title,
     quote_command,
 )
+from yester.cards.results import change_title, find_answer, work_title
 from yester.cards.status import Committed
-from yester.cards.titles import is_imperative, request_title
-from yester.cards.tools import Error, defined_names, file_names, list_names
+from yester.cards.titles import request_title
+from yester.cards.tools import Error, file_names, list_names
 from yester.cards.turns import Step, View
 from yester.clock import format_day
 from yester.memories.utterances import find_kind
 from yester.model import Item, replace
 from yester.tables import load_pattern
-from yester.text.prose import strip_marks
 from yester.text.statements import (
     TITLE,
     Statement,
     as_title,
     cut_clause,
-    drop_fixed,
     drop_interjection,
-    drop_label,
-    find_cues,
     is_boilerplate,
-    is_fragment,
     shorten_title,
     split_statements,
     statement_worth,
-    telling_terms,
     title_words,
     word_overlap,
 )
@@ -66,26 +61,11 @@ _pattern = partial(load_pattern, "statements")
 _SUBTITLE, _BODY, _COMMAND_CHARS = 140, 480, 100
 _STEPS_PER_DRAFT = 16  # beyond the first two, one observation for so many uses of tools
 _MOST_DRAFTS = 6
-_SHORTEST, _SHORTEST_TITLE = 20, 24  # characters of an answer, and of a sentence as a title
-_FAULTS = frozenset({"cause", "failed"})
-_NO_RESULT = _FAULTS | {"next", "guess"}
 _EXPLAINS = 1.2  # what a statement is worth besides, right after something failed
 # The sections of a plan that say why it was made.
 _REASONS = frozenset(
     {"background", "context", "goal", "issue", "motivation", "overview", "problem", "root cause",
      "summary", "why"}
-)  # fmt: skip
-_SHARED = 2  # rare words of the request in an answer
-# Who has done it, and that it is done, are no part of a title; what came of it is.
-_CAME_OF_IT = (
-    r"now (?!i\b|let\b|that\b|when\b|whenever\b)"
-    r"|the (?:fix|change) (?:(?:is|was) (?=\w+ing\b))?(?=\w+(?:s|ing)\b(?<!is|as))"
-)
-_RESULT_BEGINS = re.compile(_CAME_OF_IT, re.I)
-_SPEAKER = re.compile(
-    rf"\A(?:{_CAME_OF_IT}|because (?=the\b)|(?:i|we)(?:'ve| have)? (?:also |now |successfully )?"
-    r"(?=\w+ed\b|rewrote|split|made|built|wrote|kept)"
-    r"|(?-i:[\w/-]+\.\w{1,4}\S* ?[:—–-] (?=[A-Z]\w+ed\b)))", re.I
 )  # fmt: skip
 
 
@@ -194,12 +174,12 @@ def _loose_work(looked: Looked, gate: Gate) -> Draft:
     """Work that was not committed, as far as is known. Work that failed or was taken back is called
     what was asked for: what the agent claims of it did not come true."""
     said = _told_of_work(looked, gate)
-    title, source = _work_title(looked, gate)
+    title, source = work_title(looked, gate)
     # Without the statement that the title says in full already.
     rest = [one for one in said if one.text != source or len(one.text) > len(title) + 24]
     draft = _work(looked, "work", title, choose_facts(rest), gate)
     if source not in ("", "plan") and looked.status.word in TAKEN_BACK:
-        return replace(draft, title=_changed_for(looked))
+        return replace(draft, title=change_title(looked))
     return draft
 
 
@@ -299,113 +279,6 @@ def _after_failures(turn: View) -> set[int]:
     return found
 
 
-def _work_title(looked: Looked, gate: Gate) -> tuple[str, str]:
-    """The title and what it was taken from."""
-    turn, closing = looked.turn, looked.turn.closing
-    if turn.prompt is not None and (plan := titles.plan_title(turn.prompt.body)):
-        return shorten_title(plan), "plan"
-    read = _read_title(looked, gate)
-    heading = titles.heading_title(closing) if closing is not None else ""
-    if _pattern("review").search(heading):
-        return heading, "heading"
-    if closing is not None:
-        results = _find_results(closing, gate)
-        if read is not None and read[1] in (one.text for one in results):
-            return read
-        if read is not None and titles.commit_type(read[0]):
-            return read
-        if found := _first_title(results):
-            return found
-    if read is not None:
-        return read
-    if closing is not None:
-        if heading:
-            return heading, "heading"
-        results = [one for one in split_statements(closing.body) if _says_result(one)]
-        # What has still to be decided is no result.
-        if not _pattern("asks to decide").search(closing.body[-400:]):
-            told = _answers(looked, closing, gate)
-            bare = (replace(one, text=_pattern("because").split(one.text)[0]) for one in told)
-            results += [one for one in bare if not one.tells & _NO_RESULT]
-        if found := _first_title(results):
-            return found
-    return looked.commit_title or _changed_for(looked), ""
-
-
-def _changed_for(looked: Looked) -> str:
-    """What was wanted, where that says what to do; else what was changed, by its names or with what
-    was said of it."""
-    wanted, turn = looked.request_title, looked.turn
-    wanted = "" if is_fragment(wanted) else wanted
-    asks = is_imperative(looked.request) or _pattern("asks for it").match(looked.request)
-    if wanted and (asks or looked.status.word in TAKEN_BACK):
-        return wanted
-    if names := defined_names("\n".join(one.item.body for one in turn.steps if one.edited)):
-        return shorten_title(f"Changed {', '.join(names[:2])} in {file_names(turn.edited, 2)}")
-    if not wanted:
-        return f"Changed {file_names(turn.edited)}"
-    changed = f"Changed {file_names(turn.edited, 1)}: "
-    return changed + shorten_title(wanted, TITLE - len(changed))
-
-
-def _find_results(closing: Item, gate: Gate) -> list[Statement]:
-    """Where a message says the result: before its lists, behind a label, or in its heading."""
-    said = [one for one in split_statements(closing.body) if not gate.echoes(one.text, closing)]
-    first = next((one for one in said if one.kind == "heading"), None)
-    labelled = [one for one in said if _pattern("labelled result").match(one.text) or one is first]
-    leads = [one for one in said if one.lead]
-    return [one for one in (*leads, *labelled) if _says_result(one)]
-
-
-def _says_result(one: Statement) -> bool:
-    said = drop_label(drop_interjection(one.text))
-    bare = as_title(_SPEAKER.sub("", said))
-    tells = find_cues(bare)
-    result = "result" in tells or _RESULT_BEGINS.match(said) is not None
-    # What was fixed may be named by its cause.
-    wrong = tells & (_NO_RESULT - _FAULTS if titles.find_type(bare) else _NO_RESULT)
-    return result and not wrong and not one.aside and not is_boilerplate(said)
-
-
-def _read_title(looked: Looked, gate: Gate) -> tuple[str, str] | None:
-    """What the reader model calls the turn, and the statement that holds it. None where it found
-    nothing, or where the agent only says again what the session was shown before."""
-    title, closing = looked.read_title, looked.turn.closing
-    if not title or closing is None:
-        return None
-    low = title.lower()
-    holds = [one for one in split_statements(closing.body) if low in one.text.lower()]
-    source = holds[0].text if holds else ""
-    if holds and all(one.aside for one in holds):
-        return None
-    if gate.echoes(source or title, closing):
-        return None
-    said = _SPEAKER.sub("", title)
-    return said[:1].upper() + said[1:] if said != title else title, source
-
-
-def _first_title(found: Sequence[Statement]) -> tuple[str, str] | None:
-    """The first statement that can stand alone: not one that leans on something said before or is
-    about the speaker; rather one that is not broken off in the middle of a clause."""
-    leans = _pattern("leans")
-    cut: tuple[str, str] | None = None
-    for one in found:
-        text = drop_interjection(one.text)
-        text = _pattern("condition first").sub("", text) if len(text) > TITLE else text
-        title = as_title(_pattern("to git").sub("", _SPEAKER.sub("", text)))
-        leads_up = one.text.endswith(f"{title[1:]}:") and not titles.find_type(title)
-        leads_up = leads_up and _pattern("says what").search(title) is None
-        bare = drop_fixed(title)
-        leaning = leans.match(bare) and not _pattern("all of them").match(bare)
-        short = len(title) < _SHORTEST_TITLE or " " not in title
-        if short or is_fragment(title) or leads_up or leaning:
-            continue
-        if title[-1] != "…":
-            return title, one.text
-        cut = cut or (title, one.text)
-    return cut
-
-
 def _commit_words(one: Committed) -> set[str]:
     names = file_names(edited_files(one.edits), most=20)
     return title_words(f"{one.commit.subject} {one.commit.body} {names}")
@@ -488,53 +361,6 @@ def _answer(looked: Looked, gate: Gate) -> Iterator[Draft]:
             body=_narrative(turn, facts, title, gate), facts=facts,
             concepts=list_concepts(type_, facts, False), files_read=turn.looked_at[:MOST_FILES],
         )  # fmt: skip
-
-
-def find_answer(looked: Looked, gate: Gate) -> tuple[str, list[Fact]]:
-    """The answer in a sentence; else the question, which an answer of many parts has in common; and
-    what the answer tells. "" where nothing is told that was not known."""
-    closing = looked.turn.closing
-    taken = gate.take(closing) if closing is not None else []
-    title = _answer_title(looked, closing, taken, gate) if closing is not None and taken else ""
-    return (title if len(title) >= _SHORTEST else ""), taken
-
-
-def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Gate) -> str:
-    heading = titles.heading_title(closing)
-    if _pattern("review").search(heading):
-        return heading
-    if found := _first_title(_answers(looked, closing, gate)):
-        return found[0]
-    read = _read_title(looked, gate)
-    if read is not None and "guess" not in find_cues(read[1] or read[0]):
-        return read[0]
-    if heading:
-        return heading
-    found = _first_title([one.statement for one in sorted(taken, key=lambda one: -one.worth)])
-    return looked.request_title or (found[0] if found else "")
-
-
-def _answers(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
-    """What answers a request: behind a label, in bold, in the words of the request; or what is told
-    before the lists of a message and names something, causes first."""
-    wanted = telling_terms(looked.request)
-    bold = {strip_marks(text) for text in _pattern("bold sentence").findall(closing.body)}
-    said = [
-        one
-        for one in split_statements(closing.body)
-        if not is_boilerplate(one.text) and not gate.echoes(one.text, closing)
-    ]
-    leads = [
-        one
-        for one in said
-        if one.lead and (
-            (one.specific and statement_worth(one) >= (0.0 if one in said[:2] else 1.0))
-            or one.text in bold
-            or len(wanted & telling_terms(one.text)) >= _SHARED
-        )
-    ]  # fmt: skip
-    leads.sort(key=lambda one: "cause" not in one.tells)
-    return [*(one for one in said if _pattern("verdict").match(one.text)), *leads]
 
 
 # --- trouble -------------------------------------------------------------------------------------

@@ -11,10 +11,11 @@ reader. What this session or another has told already within the hour is folded 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from yester.cards.cards import (
     Distilled,
@@ -55,9 +56,13 @@ from yester.model import (
     replace,
 )
 from yester.store.contract import Store
+from yester.tables import load_rows, load_table
 
 if TYPE_CHECKING:
-    from yester.text.reader import TitleFinder
+    from yester.text.reader import Title, TitleFinder
+
+# Work in steps, some of which wait.
+Steps: TypeAlias = "Iterator[Future[Title] | None]"
 
 
 @dataclass(slots=True)
@@ -131,7 +136,7 @@ class _Session:
         stays = (t for t in self.turns if t.number == item.prompt_number != 0)
         return any(t.key in self.stay for t in stays) or item.epoch < self.history.first
 
-    def compose(self, rules: DistilRules) -> Iterator[None]:
+    def compose(self, rules: DistilRules) -> Steps:
         """The items of the turns that do not stay, and the session's card."""
         insights: dict[str, Distilled] = {}  # of the session so far
         anew = [looked.turn for looked in self.looked]
@@ -146,20 +151,20 @@ class _Session:
         cards: list[Distilled] = []
         for looked in self.looked:
             turn = looked.turn
-            named = replace(looked, read_title=_read_title(looked, rules.reader))
-            yield
+            named = replace(looked, read_title=(yield from _read_title(looked, rules.reader)))
+            yield None
             yield from _take_apart(turn, gate)
             drafts = observe_turn(named, gate)
-            yield
+            yield None
             card = make_card(named, drafts, gate)
-            yield
+            yield None
             # A turn's tokens are shared out among all that may be made of it, its own card and the
             # session's among them: none are counted twice.
             share = turn.tokens // max(len(drafts) + 2 * has_news(card), 1)
             facts: list[str] = []
             for draft in drafts:
                 facts += self._observe(turn, draft, share, insights)
-                yield
+                yield None
             gate.keep(facts)
             if has_news(card):
                 item = self._own_item(card, f"{self._turn_ref(turn)}:summary", turn.number, share)
@@ -291,11 +296,21 @@ class _Session:
         report.summaries += len(own) - observed
 
 
+def load_patterns() -> None:
+    """All that a first session would load: some tenths of a second, for a thread."""
+    for table in ("statements", "tools", "utterances"):
+        for section, rows in load_table(table).items():
+            if isinstance(rows, list) and rows and "pattern" in rows[0]:
+                for row in load_rows(table, section):
+                    assert row.pattern
+
+
 def distil_session(
     store: Store, waiting: Waiting, rules: DistilRules, report: DistilReport, now: int = 0
-) -> Iterator[None]:
-    """Distil a session and store what comes of it, in steps of a few milliseconds. `now` dates
-    what is kept for good; 0: the session's end. With `rules.most` it may wait still afterwards."""
+) -> Steps:
+    """Distil a session and store what comes of it, in steps of a few milliseconds; one that yields
+    something waits for it. `now` dates what is kept for good; 0: the session's end. With
+    `rules.most` it may wait still afterwards."""
     one = _Session(store, waiting)
     yield from one.read(rules)
     yield from one.compose(rules)
@@ -303,29 +318,37 @@ def distil_session(
     entries = []
     for each in one.made.values():
         entries.append(replace(prepare_item(each.item), evidence=tuple(each.sources)))
-        yield
+        yield None
     if (put := one.write(entries)) is None:
         yield from distil_session(store, waiting, rules, report, now)
         return
-    yield
+    yield None
     typed = [turn for turn in one.turns if turn.started >= one.history.first]
     prompts = [turn.prompt for turn in typed if turn.prompt is not None]
-    report.rules += keep_rules(store, one.session, prompts, now or one.session.ended)
-    yield
+    for prompt in prompts:
+        report.rules += keep_rules(store, one.session, [prompt], now or one.session.ended)
+        yield None
     for links in chain(link_decisions(store, one.session), link_attempts(store, one.session)):
         report.links += links
-        yield
+        yield None
     one.count(report, put)
 
 
-def _read_title(looked: Looked, reader: TitleFinder | None) -> str:
+def _read_title(
+    looked: Looked, reader: TitleFinder | None
+) -> Generator[Future[Title] | None, None, str]:
     """What the reader calls a turn. One whose work was committed is named by its commit; one
     without a closing message was broken off."""
     prompt, closing = looked.turn.prompt, looked.turn.closing
     if reader is None or looked.named_commits or closing is None:
         return ""
     request = prompt.body if prompt is not None else ""
-    title = reader.find_title(request, closing.body, title_mender(request, closing.body))
+    mend = title_mender(request, closing.body, answers=not looked.turn.edited)
+    title = reader.find_title(request, closing.body, mend)
+    if isinstance(title, Future):
+        while not title.done():
+            yield title
+        title = title.result()
     return title.text if title.usable else ""
 
 

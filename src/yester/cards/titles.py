@@ -16,6 +16,7 @@ from yester.tables import load_pattern, load_rows
 from yester.text.prose import prose_sentences
 from yester.text.statements import (
     TITLE,
+    Statement,
     as_title,
     count_words,
     drop_label,
@@ -40,9 +41,12 @@ _CLAUSE_BEGINS = re.compile(
     r"(?:\A|[.:;,!?—–)]\s|\s--?\s|\b(?:i|we)(?:'ve| have)?(?: also| now)?\s)\W*\Z"
 )
 _CLAUSE_ENDS = re.compile(
-    rf"[^\w\s,;:.!?—–]*(?=\Z|[.:;,!?—–]+(?:\s|\Z)|\s(?:--?\s|[—–(])|{_JOINTS}\s)"
+    rf"(?<![^\w\s,;:.!?—–])[^\w\s,;:.!?—–]*+(?=\Z|(?<![.:;,!?—–])[.:;,!?—–]+(?:\s|\Z)|\s(?:--?\s|[—–(])|{_JOINTS}\s)"
 )
-_VERB = re.compile(r"\b(?:is|are|was|were|has|have|now)\b|\A\w+ed\b", re.I)
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|now|does|did|can|will|must|cannot)\b|\A\w+ed\b|n't\b", re.I
+)
+_DID = re.compile(r"\A(?:[A-Z]\w+ed|Made|Wrote|Set)\b")
 _CLAUSES = re.compile(r"[,;] | [-–—] ")
 _FEW_WORDS = 4
 _ASKED = 0.85  # a title with so many words of the request says nothing of what came of it
@@ -162,13 +166,15 @@ def heading_title(item: Item) -> str:
     return ""
 
 
-def title_mender(request: str, closing: str) -> Callable[[str], str]:
+def title_mender(request: str, closing: str, answers: bool = False) -> Callable[[str], str]:
     """What of a title of the reader is taken: whole clauses of the closing message. "": nothing,
     where it cannot stand alone or says only what the request says, since a title says the result.
+    Of what `answers` a question only sentences are one.
     """
     asked = [title_words(one.text) for one in prose_sentences(request[:_REQUEST])]
     closing = closing[:_CLOSING]
-    said = [one.text for one in prose_sentences(closing)]
+    told = [one for one in split_statements(closing) if not says_undone(one)]
+    said = [one.text for one in told if not answers or _may_answer(one)]
     letters = _letters_of(closing)
 
     def mend(title: str) -> str:
@@ -185,6 +191,25 @@ def title_mender(request: str, closing: str) -> Callable[[str], str]:
     return mend
 
 
+def says_something(text: str) -> bool:
+    """Does a point of a list or a heading say something of what it names?"""
+    bare = drop_label(text)
+    return bool(_VERB.search(bare) or find_type(bare) or "result" in find_cues(bare))
+
+
+def says_undone(one: Statement) -> bool:
+    """Is it about something that is left to do? That names no result."""
+    below = _pattern("left below").match(one.heading)
+    return below is not None or _pattern("undone").search(one.text) is not None
+
+
+def _may_answer(one: Statement) -> bool:
+    """A point of a list is a part of an answer; a heading seldom says anything."""
+    stands = one.kind == "paragraph" or _DID.match(one.text) is not None
+    stands = stands or (one.kind == "heading" and says_something(one.text))
+    return stands and not one.aside and not is_boilerplate(one.text)
+
+
 def _complete_clause(sentence: str, title: str) -> str:
     """A title up to where a clause of the sentence ends, the last one that fits; "" where it does
     not begin with one. What only leads up to a list is none, unless it is a sentence."""
@@ -193,6 +218,8 @@ def _complete_clause(sentence: str, title: str) -> str:
     places = [at for at, letter in enumerate(low) if letter.isalnum()]
     at = _letters_of(low).find(letters)
     if at < 0 or not letters or not _CLAUSE_BEGINS.search(low[: places[at]]):
+        return ""
+    if at and _pattern("only if").match(low):  # what holds on a condition does not stand alone
         return ""
     begin, end = places[at], places[at + len(letters) - 1] + 1
     stops = [one.end() for one in _CLAUSE_ENDS.finditer(low, begin)]
@@ -204,7 +231,7 @@ def _complete_clause(sentence: str, title: str) -> str:
         and not (low.startswith((" and", " or"), stop) and half.search(low, begin, stop))
     ]
     stop = next((stop for stop in fits if stop >= end), fits[-1] if fits else begin)
-    same = stop >= end and not _letters_of(low[end:stop])
+    same = stop >= end and not _letters_of(low[end:stop]) and "→" not in sentence[begin:end]
     whole = title if same else title[:1] + sentence[begin + 1 : stop]
     leads_up = low.startswith(":", stop) and not _VERB.search(whole)
     return "" if leads_up else whole

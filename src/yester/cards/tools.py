@@ -323,10 +323,10 @@ def program_name(command: str) -> str:
 # --- what a command changes by itself ------------------------------------------------------------
 
 _IN_PLACE = re.compile(
-    r"(?:^|[;&|(])\s*(?:sed|perl) -\w*i\S*"
+    r"(?:^|[;&|(])[^\S\n]{0,99}(?:sed|perl) -\w*i\S*"
     rf"(?:\s+(?:-\w+|{_QUOTED.pattern}))+\s+(?P<files>[^;&|<>\n]+)", re.M
 )  # fmt: skip
-_FILE = re.compile(r"(?!-)[\w./~@+-]*\.\w+")
+_FILE = re.compile(r"\A(?!-)[\w./~@+-]*\.\w+")
 
 
 def changed_files(command: str) -> list[str]:
@@ -477,7 +477,7 @@ def count_tests(output: str) -> RunCounts:
 _LONGEST_ERROR = 300  # characters of an error's line
 _MOST_LINES = 400  # of an output, from its end and its beginning
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|[\x00-\x08\x0b-\x1f]")
-_NOTHING_BUT_A_PLACE = re.compile(r"\S+?:\d+(?::\d+)?:\s*(?::|#|$)")
+_NOTHING_BUT_A_PLACE = re.compile(r"\A\S+?:\d+(?::\d+)?:\s*(?::|#|$)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ MOST_CARDS = 120  # newest ones that are looked at
 _TURNS = 200  # of a session
 _OF_A_TURN = ("message", "prompt", "observation", "summary")
 _FINDINGS = ("decision", "discovery")
-_OPEN_FOR = 21 * DAY
+OPEN_FOR = 21 * DAY
 _WORK = ("done", "changed", "failed", "reverted", "replaced", "open")
 TO_COMMIT = "not committed"  # in the words of cards/cards.py
 _TO_DO = "to do: "  # in the words of cards/cards.py
@@ -83,8 +83,8 @@ def find_card(store: Store, hit: Hit | Item) -> Item | None:
     return read_status(store, found) if found is not None else None
 
 
-def find_turns(store: Store, turns: Collection[TurnKey]) -> dict[TurnKey, Item]:
-    """The cards of turns, as later sessions have left them; of one without a card its prompt."""
+def find_turn_cards(store: Store, turns: Collection[TurnKey]) -> dict[TurnKey, Item]:
+    """The cards of turns, as later sessions have left them."""
     numbers = store.around(Probe(), (), (), (), turns).cards
     cards = {card.id: card for card in store.get(list(numbers.values()))}
     if cards:
@@ -92,7 +92,12 @@ def find_turns(store: Store, turns: Collection[TurnKey]) -> dict[TurnKey, Item]:
         since = min(card.epoch for card in cards.values())
         later = read_cards(store, Filters(projects=projects, since=since))
         cards |= {card.id: card for card in later if card.id in cards}
-    found = {turn: cards[id_] for turn, id_ in numbers.items()}
+    return {turn: cards[id_] for turn, id_ in numbers.items()}
+
+
+def find_turns(store: Store, turns: Collection[TurnKey]) -> dict[TurnKey, Item]:
+    """The same, and of a turn without a card its prompt."""
+    found = find_turn_cards(store, turns)
     for session in {session for session, _ in turns if session}:
         missing = {number for one, number in turns if one == session} - {
             number for one, number in found if one == session
@@ -233,7 +238,7 @@ def find_open_ends(cards: Sequence[Item], now: int) -> Iterator[OpenEnd]:
     later: list[Item] = []
     sessions: dict[str, set[str]] = {}  # those seen so far, and which files were changed there
     for card in cards:
-        if card.epoch < now - _OPEN_FOR:
+        if card.epoch < now - OPEN_FOR:
             return
         ends = [text for text in card.sections.get("next_steps", "").split("\n") if text]
         last = card.session not in sessions  # within a session only how it ended counts

@@ -85,7 +85,7 @@ def at_prompt(store: Store, prompt: str, here: Here, given: Given | None = None)
     by_id = {one.hit.id: one for one in judged}
     for one in judged:
         if one.chance < LEAST_CHANCE:
-            why = f"below the floor: a chance of {one.chance:.2f}, less than {LEAST_CHANCE}"
+            why = f"unlikely to help: a chance of {one.chance:.2f}, and {LEAST_CHANCE} is wanted"
             page.left.append(Left(one.hit.id, one.hit.score, why))
     fitting = [one for one in judged if one.chance >= LEAST_CHANCE]
     # Of equals those of this project come first.

@@ -18,6 +18,7 @@ cache survives.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -52,9 +53,10 @@ from yester.context.lines import (
 from yester.context.talk import phrase_meaning, trivial
 from yester.fence import MOST_UNITS, count_units
 from yester.git import Signals
-from yester.model import CURATED, Filters, Hit, Item, Paging, Queue, Session, replace
+from yester.model import CURATED, Feedback, Filters, Hit, Item, Paging, Queue, Session, replace
 from yester.recall.beginning import relevant_hits
 from yester.store.contract import Store
+from yester.tables import load_pattern
 from yester.text.document import estimate_tokens
 
 _SESSIONS = 40  # last sessions among which one is looked for that has no summary yet
@@ -73,13 +75,14 @@ _NEXT = 5  # prompts after a card, sub-agents' among them
 _FAILING = 2  # commands that do not work here
 _CHORE = re.compile(r"(?:docs|tests?|chore|ci|style|build)\b[(:!]", re.I)
 _FINE = re.compile(r"\b(?:works|done|fine|good|perfect|passt)\b|没问题", re.I)
-_ANSWERED = re.compile(r'\A"(.+?)"\s*=\s*"(.+)"\Z')  # a question and what the user chose
+_ANSWERED = re.compile(r'\A"(.{1,400}?)"\s*=\s*"(.+)"\Z')  # a question and what the user chose
 _ASKING = re.compile(
     r"\A(?:(?:where|which|what|how|when|should|do|does|would|is|are|can|we|you|the|this)\s+)+"
-    r"|(?:,|\s+(?:do|would) you|\s+—)\s.*", re.I
+    r"|(?:,|(?<!\s)\s+(?:(?:do|would) you|—))\s.*", re.I
 )  # fmt: skip
 _HEAD = 6  # words of a question
 _ANSWER, _CHOSEN = 80, 160  # characters
+_ASKED_FOR = ("fetched", "opened", "useful")  # what came of an item
 _KEPT = ("decision", "constraint", "preference", "runbook", "tech_debt")
 
 
@@ -254,7 +257,8 @@ def _is_settled(block: _Block, end: OpenEnd) -> bool:
     after = Filters(session=end.card.session, kinds=("prompt",), since=end.card.epoch + 1)
     prompts = block.store.select(after, Paging(_NEXT, oldest_first=True))
     typed = next((item.body for item in prompts if not item.actor), "")
-    return bool(_FINE.search(typed)) and phrase_meaning(typed) == "acknowledgement"
+    fine = bool(_FINE.search(typed)) and phrase_meaning(typed) == "acknowledgement"
+    return fine or load_pattern("talk", "says it works").match(typed) is not None
 
 
 def _uncommitted_lines(block: _Block, cards: Sequence[Item]) -> Iterator[_Line]:
@@ -486,8 +490,11 @@ def _best_turns(block: _Block, cards: Iterable[Item]) -> list[Item]:
 
 
 def _add_titles(block: _Block, cards: Iterable[Item]) -> None:
-    """On one line, as many as there is room for."""
-    new = [card for card in cards if not block.is_told(card)][:_EARLIER]
+    """On one line, as many as there is room for; first what was asked for most often."""
+    new = [card for card in cards if not block.is_told(card)]
+    wanted = {"item": [card.id for card in new], "what": _ASKED_FOR}
+    asked = Counter(one.item for one in block.store.entries(Feedback, wanted))
+    new = sorted(new, key=lambda card: -asked[card.id])[:_EARLIER]
     while new:
         titles = (f"{one.id} {quote_text(one_line(one.title or one.body, TITLE))}" for one in new)
         if block.page.add_line("Earlier: " + " · ".join(titles), new[0].id, "earlier"):

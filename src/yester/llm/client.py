@@ -8,13 +8,10 @@ set. What a call may cost, what is asked and whether an answer is good is decide
 from __future__ import annotations
 
 import os
-import pwd
 import re
-import signal
 import stat
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +21,7 @@ import msgspec
 from yester.config import Config
 from yester.errors import Busy, ConfigError, LlmError, Malformed, StoreBusy, Unreachable
 from yester.llm.questions import Prompt
+from yester.machine import account_home, kill_group
 from yester.store.lock import write_lock
 from yester.tables import load_table
 from yester.text.server import BUSY, Server, clean_message, protocol_error, sendable_text
@@ -222,10 +220,6 @@ def find_claude(program: str) -> Path:
     raise ConfigError(f"claude is not at {', '.join(CLAUDE_PLACES)}; say where as llm.program")
 
 
-def account_home() -> Path:
-    return Path(pwd.getpwuid(os.getuid()).pw_dir)
-
-
 class Claude:
     """Asked once and without tools, hooks, plugins or a transcript.
 
@@ -325,5 +319,4 @@ def _run_program(
         except subprocess.TimeoutExpired:
             raise Unreachable("claude gave no answer in time", sent=True) from None
         finally:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(child.pid, signal.SIGKILL)
+            kill_group(child.pid)

@@ -25,7 +25,7 @@ TIE = 0.01  # of the better score: hits that are so close fit equally well
 _OTHER_PRIORITY = 10
 _MOST = 100  # texts or records in a list
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
-_BECAUSE = re.compile(r"[,;]?\s+because\s+", re.I)
+_BECAUSE = re.compile(r"(?<!\s)[,;]?\s+because\s+", re.I)
 Content = dict[str, Any]
 # kind of a field → the type of its values, and what to call it
 _KINDS: Mapping[str, tuple[Any, str]] = {

@@ -37,7 +37,7 @@ _READ = 1_200  # characters of a decision that are looked at
 _ALIKE = 15  # earlier or later decisions that are compared
 _WORD = re.compile(r"\w[\w+-]*(?:\.\w+)*")
 _NAME = re.compile(
-    r"[`\"“](?P<quoted>[^`\"”\n]{2,60})[`\"”]|(?P<code>\w+(?:[._/:-]\w+)+|[a-z]+[A-Z]\w+|[A-Z]{2,}\w*)"
+    r"[`\"“](?P<quoted>[^`\"”\n]{2,60})[`\"”]|(?P<code>(?<!\w)\w+(?:[._/:-]\w+)+|(?<![a-z])[a-z]++[A-Z]\w+|[A-Z]{2,}\w*)"
     r"|(?<=[a-z,] )(?P<proper>[A-Z]\w+)"
 )
 _POINTING = re.compile(r"\b(?:it|this|that|them|these|those)\b", re.I)

@@ -340,7 +340,7 @@ def narrow_limit(most: int, top: str) -> int:
 # Whatever a title, tag or path holds, a line stays one line with one arrow. Readers take the first
 # ` -> ` for the arrow and a path without spaces; so neither can stand anywhere else in a line.
 _LONGEST_TAG = 60
-_ENTRY = re.compile(r"-\s+\[[A-Z][A-Z0-9_]*\]\s.* -> ")
+_ENTRY = re.compile(r"\A-\s+\[[A-Z][A-Z0-9_]*\]\s.* -> ")
 _TAGS_MARK = re.compile(r"(#\s*tags)\s*:[\s:]*", re.IGNORECASE)
 _SAFE = "/!$&'()*+,;=:@~"  # what may stand in a path as it is, besides letters and digits
 

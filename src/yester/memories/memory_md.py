@@ -34,8 +34,8 @@ _FRONT_MATTER = 60  # lines
 _LONGEST_MARKUP = 2_000  # characters; a longer line is text whatever it begins with
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
-_BULLET = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])(?:[ \t]+(.*)|[ \t]*)")
-_FENCE = re.compile(r"[ \t]*(?:[-*+][ \t]+)?(`{3,}|~{3,})([^`]*)")
+_BULLET = re.compile(r"\A([ \t]*)([-*+]|\d{1,9}[.)])(?:[ \t]+(.*)|[ \t]*)")
+_FENCE = re.compile(r"\A[ \t]*(?:[-*+][ \t]+)?(`{3,}|~{3,})([^`]*)")
 _RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*")
 _CODE = re.compile(r"(`[^`\n]+`)")
 _IMPORT = re.compile(r"(?<!\w)@[\w~./\\-][^\s`]*")

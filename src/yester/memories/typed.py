@@ -30,7 +30,8 @@ from yester.store.contract import Store
 
 _A_PROMPT, _A_DAY = 1, 3  # proposals at most
 _ALIKE = 15  # items that may be about the same
-_COMMAND = re.compile(r"\s*/yester:(?P<step>keep|drop)\s+#?(?P<id>\d{1,15})\s*\Z")
+_COMMAND = re.compile(r"\A\s*/yester:(?P<step>keep|drop)\s+#?(?P<id>\d{1,15})\s*\Z")
+_REMEMBER = re.compile(r"\A\s*/yester:remember\s+(?P<text>\S[\s\S]{0,3999})\Z")
 _WHO, _SOURCE = "prompt", "typed"
 _BY_PROGRAM = "given by a program"
 _NEWS = 20  # changes that are looked through for what to announce
@@ -65,7 +66,9 @@ def find_news(store: Store, session: str, now: int) -> list[tuple[Feedback, str]
             told = Feedback(change.item, f"announced {status}", now)
             known = store.entries(Feedback, {"item": told.item, "what": told.what})
             if status in _ANNOUNCED and not known:
-                text = _ANNOUNCED[status].format(text=memo.item.title, id=change.item)
+                kept = status == "active" and memo.item.type != "rule"
+                form = _REMEMBERED if kept else _ANNOUNCED[status]
+                text = form.format(text=memo.item.title, id=change.item)
                 news.setdefault(change.item, (told, text))
     return list(news.values())
 
@@ -76,6 +79,13 @@ _ANNOUNCED = {
     "retired": "yester dropped a rule: {text}  Undo: yester memory restore {id}",
     "archived": "yester dropped a rule: {text}  Undo: yester memory restore {id}",
 }
+
+
+_REMEMBERED = "yester remembers: {text}  Undo: yester memory undo {id}"
+
+
+def is_command(prompt: str) -> bool:
+    return any(pattern.match(prompt) for pattern in (_COMMAND, _REMEMBER))
 
 
 def is_forged(prompt: Item) -> bool:
@@ -99,6 +109,8 @@ class _TypedRules:
             if typed:
                 self._obey_command(prompt, command["step"], int(command["id"]))
             return 0
+        if told := _REMEMBER.match(prompt.body):
+            return self._remember(prompt, told["text"].strip()) if typed else 0
         said = find_utterances(prompt.body)
         kept = proposed = 0
         for place, rule in enumerate(one for one in said if one.kind == "rule"):
@@ -129,6 +141,19 @@ class _TypedRules:
             if memo.item.type == "rule" and not self._was_done(memo, by):
                 with suppress(YesterError):  # it is kept or dropped already
                     change_status(self._store, id_, step, by)
+
+    def _remember(self, prompt: Item, text: str) -> int:
+        """What the user wants kept, as `yester remember` would. Once: what was undone since stays
+        undone."""
+        ref = f"remember:{prompt.ref}"
+        if self._store.memos(ids=[item.id for item in self._store.find_by_ref(ref)]):
+            return 0
+        draft = Draft(
+            text, source=_SOURCE, ref=ref, session=prompt.session, agent=prompt.agent,
+            epoch=prompt.epoch,
+        )  # fmt: skip
+        kept = remember(self._store, draft, self._project, self._author(prompt))
+        return int(kept.done == "created")
 
     def _was_done(self, memo: Memo, by: Author) -> bool:
         """Things are done once: what was undone since stays undone."""

@@ -38,7 +38,7 @@ _MOST_TERMS = 80
 _FAR = 0.15  # nearness below which a vector alone is no reason to be an answer
 _CONVERSATION = ("message", "prompt")
 _MOST_PATHS = 20
-_PATH = re.compile(r"[\w.+-]+(?:/[\w.+-]+)+|\b[\w-]+\.[a-z]{1,4}\b")
+_PATH = re.compile(r"(?<![\w.+-])[\w.+-]++(?:/[\w.+-]++)+|\b[\w-]{1,99}\.[a-z]{1,4}\b")
 _NOWHERE = Nearness(0.0, 1)
 _WORD = re.compile(r"[\w-]+")
 
@@ -220,7 +220,11 @@ class Search:
 
     def _likeliest_turns(self) -> list[TurnKey]:
         most = max(_TURNS, self._asked.offset + self._asked.k)
-        turns = [(self._likelihood_of(one.id), one.turn) for one in self._candidates if one.turn]
+        turns = [
+            (self._likelihood_of(one.id), turn)
+            for one in self._candidates
+            if (turn := one.turn) is not None
+        ]
         turns.sort(key=lambda pair: pair[0])
         return list(dict.fromkeys(turn for _, turn in turns))[:most]
 
@@ -306,15 +310,19 @@ class Search:
         weights, files = self._weights, len(self._asked.worked)
         answers, folded = [], dict[TurnKey, list[Ranked]]()
         for one in found:
-            if one.candidate.turn is None:
+            turn = one.candidate.turn
+            if turn is None:
                 answers.append(one)
             else:
-                folded.setdefault(one.candidate.turn, []).append(one)
+                folded.setdefault(turn, []).append(one)
         by_id = {one.id: one for one in self._candidates} if self.result.edited else {}
         for place, (_, item) in self.result.edited.items():
             if weights.worked and item in by_id:
                 folded.setdefault(place, [Ranked(by_id[item], weights.worked_alone, {})])
         for turn, (best, *others) in folded.items():
+            if not (others or turn in self.said or turn in self.result.edited):
+                answers.append(best)
+                continue
             edited, _ = self.result.edited.get(turn, (0, 0))
             more = {
                 "said": weights.said * self.said.get(turn, 0.0),

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from yester.clock import DAY
 from yester.model import Hit
+from yester.text.terms import query_terms
 
 # A logistic model, fitted on turns that a reader of real prompts called related or better. What is
 # of no turn (a memory, a note) does not age; it passes where it stands as far out as what readers
@@ -32,10 +33,13 @@ _TENTH = 9
 _MOST_HOLDING = 3  # of a dozen hits
 # Where fewer than ten were found that score so much there is no tenth. Such a store holds little,
 # and what is there is likely meant, however old. But it is new and of here whatever is asked: so
-# much of its score does not count, and how much of the prompt it matches does.
+# much of its score does not count, and how much of the prompt it matches does. Of a long prompt any
+# long text matches much: of one of so many words this share of what the next one matches goes, of a
+# shorter one less.
 _UNRELATED, _FOR_NOTHING = 0.25, 0.3
+_NEXT, _LONG_PROMPT = 0.5, 24
 _NAME = re.compile(
-    r"#\d{2,}|[A-Za-z_][\w-]*(?:[./_][\w-]+)+|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*"
+    r"#\d{2,}|(?<![A-Za-z_])[A-Za-z_][\w-]{0,99}(?:[./_][\w-]{1,99})+|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*"
 )
 
 
@@ -69,12 +73,15 @@ def judge_hits(hits: Sequence[Hit], prompt: str, project: str, now: int) -> list
         for hit in hits
     }
     held = Counter(name for names in shared.values() for name in names)
+    matched = [max(hit.factors.get("matched", 0.0), hit.score - _FOR_NOTHING) for hit in hits]
+    best, second = sorted([*matched, 0.0, 0.0], reverse=True)[:2]
+    next_share = _NEXT * min(1.0, len(set(query_terms(prompt))) / _LONG_PROMPT)
     judged = []
-    for hit in hits:
+    for hit, match in zip(hits, matched, strict=True):
         # A name that many have (the user's folder, in every path) says nothing of one of them.
         names = sorted(asked[name] for name in shared[hit.id] if held[name] <= _MOST_HOLDING)
         if few:
-            lead = max(hit.factors.get("matched", 0.0), hit.score - _FOR_NOTHING)
+            lead = match - next_share * (second if match == best else best)
         else:
             lead = hit.score - scores[_TENTH]
         stranger = hit.project != project

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from yester.clock import DAY
 from yester.model import Candidate, Statistics, replace
-from yester.text.document import FIELDS, body_length, find_matches, hash_bytes
+from yester.text.document import FIELDS, count_said, find_matches, hash_bytes
 from yester.text.terms import inverse_frequency, term_hash
 
 # --- the factors of a score, each from 0 to 1: none knows what else was found ---------------------
@@ -209,7 +209,6 @@ class Words(NamedTuple):
 
 # What is said in a turn, taken as one text: how much its length counts, and the usual length.
 _SAID_B, _SAID_LENGTH = 0.75, 400.0
-_BODY = FIELDS.index("body")
 NO_WORDS = Words(0.0, 0.0, 0.0)
 
 
@@ -243,7 +242,10 @@ class Question:
                 else:
                     self._groups.append((number, hashes, share))
         grouped = (term for _, group, _ in self._groups for term in group)
-        self._wanted = [(term, hash_bytes(term)) for term in {*self._shares, *grouped}]
+        self._wanted = {term: hash_bytes(term) for term in (*self._shares, *grouped)}
+        # Those that are asked for, not what only counts a little as one of them.
+        own = [term for term, held in self._shares.items() if 1.0 in [share for _, share in held]]
+        self._asked = {term: self._wanted[term] for term in own}
         rarest = sorted(self._telling, reverse=True)
         self._whole, self._all_fair = sum(rarest) * (weights.k1 + 1), sum(self._fair)
         self._full = sum(rarest[: weights.telling_terms or None]) * (weights.k1 + 1)
@@ -279,19 +281,16 @@ class Question:
             keyword *= self._weights.thinking
         return Words(keyword, matched / self._all_fair, total / self._whole)
 
-    def match_said(self, vectors: Iterable[bytes]) -> float:
+    def match_said(self, vectors: Collection[bytes]) -> float:
         """BM25 over its possible maximum of what was said in a turn, as one text."""
-        counts: dict[int, int] = {}
-        length = 0
-        for vector in vectors:
-            length += body_length(vector)
-            for part, _, found in find_matches(vector, self._wanted):
-                for term, count in found if part == _BODY else ():
-                    for number, share in self._shares.get(term, ()):
-                        if share == 1.0:
-                            counts[number] = counts.get(number, 0) + count
-        if not counts or not self._most_telling:
+        length, found = count_said(vectors, self._asked)
+        if not found or not self._most_telling:
             return 0.0
+        counts: dict[int, int] = {}
+        for term, count in found.items():
+            for number, share in self._shares[term]:
+                if share == 1.0:
+                    counts[number] = counts.get(number, 0) + count
         k1 = self._weights.k1
         flat = k1 * (1 - _SAID_B + _SAID_B * length / _SAID_LENGTH)
         parts = (self._telling[term] * n * (k1 + 1) / (n + flat) for term, n in counts.items())

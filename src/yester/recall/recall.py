@@ -302,8 +302,8 @@ def collapse_duplicates(found: Iterable[Ranked], most: int) -> list[Ranked]:
         if one.score <= 0:
             break
         at = by_hash.get(one.candidate.hash)
-        terms = terms_of(one.candidate)
         if at is None:
+            terms = terms_of(one.candidate)
             at = next((i for i, other in enumerate(words) if same_words(terms, other)), None)
         if at is not None:
             kept[at] = kept[at]._replace(alike=(*kept[at].alike, one.id))

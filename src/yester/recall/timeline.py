@@ -31,6 +31,8 @@ ANCHORS = (
 )
 _Answers = Callable[[Asked], Answer]
 _ASKED = 50  # answers among which the newest is looked for
+_FEW = 5  # … the best
+_JUST_NOW = 10 * 60_000  # ms
 _SESSIONS_NAMED = 4
 _LIKE_AN_ID = re.compile(r"#?[-+]?\d+")
 _LIKE_A_SESSION = re.compile(r"[0-9a-f-]{6,}", re.I)  # of no word; "sad" and "sea" are too short
@@ -163,7 +165,10 @@ def _best_match_place(
     latest = isinstance(anchor, str) and anchor.strip().lower() == LATEST
     if anchor is not None and not latest:
         raise UsageError(f"a query has no other anchor than {LATEST!r}, but it is {anchor!r}")
-    hits = answer(replace(asked, k=_ASKED if latest else 1)).hits
+    hits = answer(replace(asked, k=_ASKED if latest else _FEW)).hits
+    # Who asks through an agent has just typed the words; that is no answer.
+    just_now = (asked.now - _JUST_NOW) / 1000
+    hits = [one for one in hits if one.kind != "prompt" or one.epoch < just_now] or hits
     if latest:
         hits = sorted(keep_relevant(hits), key=lambda one: (one.epoch, one.id), reverse=True)
     for one in hits:

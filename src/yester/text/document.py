@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
 from msgspec import Struct
@@ -22,6 +22,7 @@ from yester.model import DISTILLED, Document, Hit, Item, ToolCall
 from yester.text.terms import term_hash, text_terms
 
 FIELDS = ("title", "subtitle", "body", "facts", "concepts", "files", "tool", "sections")
+_BODY = FIELDS.index("body")
 _MANY = 60  # bytes for each wanted term, up to which looking at all is cheaper than searching
 _HEADER = struct.Struct("<BII")
 
@@ -91,23 +92,23 @@ def _walk_fields(vector: bytes) -> Iterator[tuple[int, int, int, int, int]]:
 
 
 def find_matches(
-    vector: bytes, wanted: Sequence[tuple[int, bytes]]
+    vector: bytes, wanted: Mapping[int, bytes]
 ) -> list[tuple[int, int, list[tuple[int, int]]]]:
-    """(field number, number of terms, [(hash, count)]) of the wanted terms alone.
+    """(field number, number of terms, [(hash, count)]) of the wanted terms alone, given by their
+    hashes.
 
     Scoring looks at hundreds of vectors for a handful of terms: in long ones those are searched for
     as the four bytes they are stored as (`hash_bytes`), and nothing is decoded.
     """
     found: list[tuple[int, int, list[tuple[int, int]]]] = []
     if _MANY * len(wanted) > len(vector):
-        asked = {term for term, _ in wanted}
         for number, length, begin, end, _ in _walk_fields(vector):
             hashes = array("I", vector[begin:end])
-            if both := asked.intersection(hashes):
+            if both := wanted.keys() & hashes:
                 at = hashes.index
                 found.append((number, length, [(term, vector[end + at(term)]) for term in both]))
         return found
-    there = [one for one in wanted if one[1] in vector]
+    there = [one for one in wanted.items() if one[1] in vector]
     find = vector.find
     for number, length, begin, end, _ in _walk_fields(vector) if there else ():
         held = []
@@ -122,10 +123,21 @@ def find_matches(
     return found
 
 
-def body_length(vector: bytes) -> int:
-    """How many terms the body of an item has."""
-    body = FIELDS.index("body")
-    return next((length for number, length, *_ in _walk_fields(vector) if number == body), 0)
+def count_said(
+    vectors: Collection[bytes], wanted: Mapping[int, bytes]
+) -> tuple[int, dict[int, int]]:
+    """Of several bodies as one text: the number of terms, and how often each wanted one is there;
+    (0, none) where none is."""
+    together = b"".join(vectors)
+    there = {term: stored for term, stored in wanted.items() if stored in together}
+    counts: dict[int, int] = {}
+    total = 0
+    for vector in vectors if there else ():
+        total += next((length for part, length, *_ in _walk_fields(vector) if part == _BODY), 0)
+        for part, _, held in find_matches(vector, there):
+            for term, count in held if part == _BODY else ():
+                counts[term] = counts.get(term, 0) + count
+    return (total, counts) if counts else (0, counts)
 
 
 def hash_bytes(term: int) -> bytes:

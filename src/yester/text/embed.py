@@ -12,7 +12,6 @@ Heavy libraries are imported when an embedder is opened, not before.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import struct
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from yester.errors import ConfigError, ModelError
+from yester.libraries import load_library, load_numpy
 from yester.text.models import (
     DEFAULT,
     MODELS,
@@ -31,7 +31,6 @@ from yester.text.models import (
     model_folder,
     vocabulary_file,
 )
-from yester.text.vectors import load_numpy
 from yester.text.wordpiece import WordPiece, split_stretches, strip_controls
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ def open_session(path: Path) -> Any:
     # By itself it gives the machine an id and tells its makers of its use. It looks at the
     # variable once, when it is loaded; these are the names it has had for it.
     os.environ.update(ORT_DISABLE_TELEMETRY="1", ORT_TELEMETRY_DISABLED="1")
-    ort = importlib.import_module("onnxruntime")
+    ort = load_library("onnxruntime")
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     # Both keep memory for the longest text ever seen; texts here differ in length.

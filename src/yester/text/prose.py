@@ -38,10 +38,10 @@ _BLOCKS: _Steps = (
     ),
     (re.compile(r"<!--.*?(?:-->|\Z)", re.S), " "),
 )
-_NO_PROSE = re.compile(r"\s*(?:[-=*_~]{3,}|\|.*)\s*\Z")  # a rule or a row of a table
+_NO_PROSE = re.compile(r"\A\s*(?:[-=*_~]{3,}+|\|.*)\s*\Z")  # a rule or a row of a table
 _HEADING = re.compile(r"\A[ \t]*#{1,6}[ \t]+")
 _BULLET = re.compile(r"\A[ \t]*(?:[-*+•▸●○–]|\d{1,2}[.)]|\[[ xX]\])[ \t]+")
-_ALL_BOLD = re.compile(r"\s*\*\*[^*]{3,90}\*\*:?\s*\Z")
+_ALL_BOLD = re.compile(r"\A\s*\*\*[^*]{3,90}\*\*:?\s*\Z")
 _INDENTED = ("    ", "\t")
 # What a line loses, in this order; a link leaves its text.
 _MARKS: _Steps = (
@@ -49,7 +49,7 @@ _MARKS: _Steps = (
     (_BULLET, ""),
     (re.compile(r"\A\[[ xX]\]\s+"), ""),  # the box of a to-do
     (re.compile(r"\A\s*>\s?"), ""),
-    (re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)"), r"\1"),
+    (re.compile(r"!?\[([^\]\[\n]*(?:\[[^\]\[\n]*)?)\]\([^)(\n]*(?:\([^)(\n]*)?\)"), r"\1"),
     (re.compile(r"<?https?://\S+>?"), " "),
     (re.compile(r"</?[a-zA-Z][^>\n]{0,80}>"), " "),
     (re.compile(r"\*\*|__|`|~~|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)"), ""),

@@ -35,7 +35,7 @@ _LONGEST_QUESTION = 12  # words; who writes more is not using operators
 
 _TOKEN = re.compile(
     r'"(?P<phrase>[^"]*)"'
-    r"|NEAR\(\s*(?P<near>[^(),]+)(?:,\s*(?P<distance>\d{1,3})\s*)?\)"
+    r"|NEAR\((?P<near>[^(),]+)(?:,\s*(?P<distance>\d{1,3})\s*)?\)"
     r"|(?P<open>\()|(?P<close>\))"
     rf"|(?P<field>{'|'.join(sorted(FIELDS))}):(?:\"(?P<quoted>[^\"]*)\"|(?P<value>[^\s()\"]+))"
     r"|(?P<prefix>\w[\w.-]*)\*(?!\w)"

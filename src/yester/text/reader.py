@@ -21,13 +21,15 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from yester.libraries import load_numpy
 from yester.text.embed import load_wordpiece, model_input, open_session
 from yester.text.models import DEFAULT, PACKAGED, READER, missing_file
 from yester.text.prose import prose_sentences
-from yester.text.vectors import load_numpy
 from yester.text.wordpiece import WordPiece
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -69,8 +71,9 @@ NO_TITLE = Title("", -99.0)
 class TitleFinder(Protocol):
     def find_title(
         self, request: str, closing: str, mend: Callable[[str], str] | None = None, /
-    ) -> Title:
-        """The best title as a caller mends it; where nothing is left, another sentence's."""
+    ) -> Title | Future[Title]:
+        """The best title as a caller mends it; where nothing is left, another sentence's. A thread
+        gives it later."""
 
 
 class Reader:
@@ -251,7 +254,7 @@ _LEAD = re.compile(
     r"|let's\s+|p\d\s+#\d+\s+[—–-]\s+)",
     re.I,
 )
-_CODE = re.compile(r"\S*[A-Z_./()]")
+_CODE = re.compile(r"\A\S*[A-Z_./()]")
 
 
 def tidy_title(stretch: str) -> str:

@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 import msgspec
 
 from yester.errors import Busy, ConfigError, LlmError, Malformed, ModelError, Unreachable
+from yester.libraries import load_numpy
 from yester.redact import redact
 from yester.text.embed import normalise_rows
 from yester.text.sentences import shorten_text
-from yester.text.vectors import load_numpy
 
 if TYPE_CHECKING:
     from yester.text.embed import Vectors

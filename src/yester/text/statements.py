@@ -33,10 +33,15 @@ _SPECIFIC = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _FIXED = re.compile(r"\A(?:(?:all|now|also|it'?s) )?fixed\s*[:,;.!—–-]+\s*", re.I)
-_A_WORD = re.compile(r"[\w'-]+(?:\s[\w'-]+)?[.!](?:\s|\Z)")
-_ASIDE = re.compile(r"\s*\([^()]{3,120}\)|\s*\[[^\[\]]{3,80}\]")
+_A_WORD = re.compile(r"\A[\w'-]+(?:\s[\w'-]+)?[.!](?:\s|\Z)")
+_ASIDE = re.compile(
+    r"\s{0,9}(?:\([^()]{3,120}\)|\[[^\[\]]{3,80}\])|\s[—–]\s[^—–]{3,80}\s[—–](?=\s)"
+)
 _PLACES = re.compile(r" (?:in|for|across|during) ")
 _ENDS = " ,;:—–-("
+_LOOSE_ENDS = re.compile(
+    r"\A(?:[ .:;,—–]|-(?!-?\w))+|[ .:;,—–-]+\Z"
+)  # `--clean` begins with its name
 
 
 # What a statement that tells this is worth among others.
@@ -219,7 +224,8 @@ def cut_clause(text: str, most: int) -> str:
 def as_title(text: str) -> str:
     """A statement as a title: without marks, asides and interjections; a long one ends with its
     first clauses, or where it is cut with a sign that it goes on."""
-    bare = drop_label(drop_interjection(strip_marks(text))).strip(" .:;,—–-")
+    bare = strip_marks(text.replace("→", _ARROW)).replace(_ARROW, "→")
+    bare = _LOOSE_ENDS.sub("", drop_label(drop_interjection(bare)))
     if len(bare) > TITLE:
         bare = " ".join(_ASIDE.sub("", bare).split())
     return _capitalize(shorten_title(bare))
@@ -234,7 +240,7 @@ def shorten_title(text: str, most: int = TITLE) -> str:
     ends = [
         m
         for m in load_pattern("statements", "joint").finditer(text[: most + 2])
-        if most * 0.45 <= m.start() <= most
+        if most * 0.35 <= m.start() <= most
         and not (m[0] in (" and ", " or ") and half_a_pair.search(text, 0, m.start()))
         and not (m[0].strip().isalpha() and dangling.search(text[: m.start()]))
     ]

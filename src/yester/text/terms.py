@@ -36,7 +36,7 @@ _PAIRED = re.compile(
 # Longer runs are encoded data; a reader never types them, and they would fill the index.
 _LONGEST_WORD = 64
 _RANDOM_PARTS = 8
-_CACHE = 100_000
+_CACHE = 20_000
 
 STOP = frozenset(
     """

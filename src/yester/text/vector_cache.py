@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from yester.libraries import load_numpy
 from yester.text.embed import DOCUMENT_TOKENS, QUERY_TOKENS, Embedder
-from yester.text.vectors import load_numpy
 
 if TYPE_CHECKING:
     from yester.text.embed import Vectors

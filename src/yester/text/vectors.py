@@ -1,4 +1,4 @@
-"""numpy, loaded when it is wanted, and what vectors are stored as. Search by words needs neither.
+"""What vectors are stored as, and how they are compared. Search by words needs no numpy.
 
 Stored: a 32-bit scale and one signed byte a dimension, little endian. A code has one bit a
 dimension, its sign; codes are compared first, by the thousand, and values only of the nearest.
@@ -6,13 +6,12 @@ dimension, its sign; codes are compared first, by the thousand, and values only 
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from yester.libraries import load_numpy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,30 +19,10 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float32]
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 _SCALE = 4  # bytes
 # centre.f32 is the mean of yester-embed-1's vectors over 20,000 texts about code and talk.
 CENTRED = "0208c2270dfcb40eeb4c13d47aed8aacd93160ec2a5e6a1cf63cac7076fe2087"
 CENTRE_DIMS = 384
-
-
-def load_numpy() -> Any:
-    """numpy, with one thread: with two, a product of 0.24 ms was seen to take 48.
-
-    The libraries beneath read the variables once, when loaded; the environment is put back.
-    """
-    if loaded := sys.modules.get("numpy"):
-        return loaded
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        return importlib.import_module("numpy")
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def pack_vector(vector: Vector) -> bytes:

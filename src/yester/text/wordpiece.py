@@ -21,7 +21,7 @@ from pathlib import Path
 from yester.text.terms import BoundedCache
 
 _LONGEST_WORD = 100  # the reference reads longer words as unknown
-_CACHE = 50_000
+_CACHE = 10_000
 _LONGEST_CACHED = 64
 
 # Taken out, not blanks: "\x0b", "\x0c" and "\x85" join what stands around them, as in the

@@ -16,6 +16,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,11 +30,22 @@ from yester.cards.tools import typed_command
 from yester.clock import DAY
 from yester.config import Config
 from yester.context.block import Context, Shown, join_contexts
+from yester.context.cards import find_open_ends, read_cards
 from yester.errors import SourceError, StoreError
 from yester.fence import MOST_UNITS, count_units
 from yester.ingest.events import Events, is_off
 from yester.memory import Memory
-from yester.model import Event, Feedback, Injection, Item, OwedStart, Project, replace
+from yester.model import (
+    Event,
+    Feedback,
+    Filters,
+    Injection,
+    Item,
+    OwedStart,
+    Paging,
+    Project,
+    replace,
+)
 from yester.operations import actions
 from yester.operations.actions import build_action_context
 from yester.operations.context import EVENTS, ContextRequest, build_context
@@ -47,12 +59,14 @@ if TYPE_CHECKING:
     from yester.text.embed import Embedder
     from yester.worker.threads import Background
 
+_GLANCE, _MOST_OPEN = 10_000, 9  # ms for which a status line's count holds; what it counts to
 _ACTIONS = frozenset(actions.EVENTS.values())
 ASKING = _ACTIONS.union(EVENTS.values())
 _EVENT_NAMES = {what: name for name, what in EVENTS.items()}
 _LONGEST_RECENT = 200_000  # characters of an event that is held for its hook
-_ANNOUNCING = ("start", "prompt")  # events with which a user is told what became of rules
+_ANNOUNCING = ("start", "prompt", "stop")  # with which a user is told what became of rules
 _MOST_NEWS = 3
+_LAST_PROMPTS = 3  # typed before a turn's end
 _MANY = 20  # answers whose times wait to be written
 _RECENT = 64  # events whose hook may still ask
 _LOOKED_THROUGH = 256  # files of the spool, for a start that is not taken in yet
@@ -135,7 +149,9 @@ class Answers:
         self._arrived: list[Delivery] = []  # and still to be written down
         self._starts: set[str] = set()  # whose block is on its way, or has arrived
         self._took: list[model.Answered] = []  # after how many ms hooks were answered
+        self.awaited: set[str] = set()  # sessions at whose next end of a turn a rule is announced
         self._memory = WorkerMemory(home, events, background, log)
+        self._open_ends: dict[str, tuple[int, int]] = {}  # project → when counted, how many
 
     def close(self) -> None:
         self._memory.stop_looking()
@@ -145,8 +161,19 @@ class Answers:
 
     def remember_event(self, event: HookEvent) -> None:
         """An event that has left the spool; its hook may yet ask."""
-        if event.what in ASKING and event.size < _LONGEST_RECENT:
+        shows = find_agent(event.agent).shows_messages and not event.actor
+        if event.what == "prompt" and shows and self._speaks_of_rules(event.prompt):
+            self.awaited.add(event.session)
+        asks = event.what in ASKING or (event.what == "stop" and event.session in self.awaited)
+        if asks and event.size < _LONGEST_RECENT:
             self._recent.append(event)
+
+    @staticmethod
+    def _speaks_of_rules(prompt: str) -> bool:
+        from yester.memories.typed import is_command
+        from yester.memories.utterances import find_utterances
+
+        return is_command(prompt) or any(one.kind != "decision" for one in find_utterances(prompt))
 
     def note_deeds(self, events: Sequence[HookEvent]) -> None:
         """An edited file that something shown in this session is about, a command that it is: it
@@ -208,6 +235,8 @@ class Answers:
     def _make_delivery(self, event: HookEvent) -> Delivery:
         if self._events.refusal(event):
             return Delivery(event)
+        if event.what == "stop":
+            return self._announce_rules(event)
         if event.what not in _ACTIONS:
             self._background.work.load_soon()
         start = self._start_to_give(event)
@@ -239,6 +268,22 @@ class Answers:
             self._arrived.append(Delivery(event, start=start.event))
             return delivery
         return replace(delivery, start=start.event)
+
+    def _announce_rules(self, event: HookEvent) -> Delivery:
+        """At the end of a turn in which the user typed one; the transcript has been read."""
+        from yester.memories.typed import keep_rules
+
+        self.awaited.discard(event.session)
+        if not self._memory.config.flag("announce"):
+            return Delivery(event)
+        session = self._events.session_of(event)
+        last = Filters(session_id=session.id, kinds=("prompt",))
+        prompts = self._store.select(last, Paging(_LAST_PROMPTS)) if session.id else []
+        keep_rules(self._store, session, reversed(prompts), event.epoch)
+        news = self._find_news(event)
+        message = "\n".join(text for _, text in news)
+        body = render_answer(event.agent, event.name, "", message)
+        return Delivery(event, body, news=tuple(one for one, _ in news))
 
     def _find_news(self, event: HookEvent) -> list[tuple[Feedback, str]]:
         """What became of rules that the user typed: in this session, at a start in any."""
@@ -296,6 +341,22 @@ class Answers:
         from yester.faces.cli.recall import print_recall
 
         return print_recall(memory, words)
+
+    def describe_session(self, key: str, cwd: str) -> str:
+        """yester: 2 open · 3 given: what is open in the folder's project, how many memories this
+        session was given."""
+        store, now = self._store, self._memory.now
+        project = self._events.projects.by_folder(cwd).key if cwd else ""
+        epoch, ends = self._open_ends.get(project, (0, 0))
+        if project and now > epoch + _GLANCE:
+            cards = read_cards(store, Filters(projects=(project,)))
+            ends = sum(1 for _ in islice(find_open_ends(cards, now), _MOST_OPEN))
+            self._open_ends[project] = now, ends
+        mine = store.sessions(Filters(session=key), Paging(1)) if key else []
+        rows = store.entries(Injection, {"session": mine[0].id}) if mine else []
+        given = len({row.item for row in rows})
+        told = [f"{number} {what}" for number, what in ((ends, "open"), (given, "given")) if number]
+        return f"yester: {' · '.join(told) or 'on'}"
 
     def _patient_memory(self, cwd: str = "") -> WorkerMemory:
         """The same for a person who has asked, in this folder."""

@@ -197,6 +197,14 @@ class Intake:
         files = [*known.files, *files] if known else files
         self._due[transcript] = _Due(transcript, self.clock() + SETTLE, told, files)
 
+    def read_now(self, told: HookEvent, until: float) -> None:
+        """What a session's transcript has new, as far as there is time."""
+        for transcript in session_transcripts(told, self.taker.config):
+            self._read_later(transcript, told, [])
+            self._due[transcript].when = 0.0
+        while self.clock() < until and self._read_on():
+            pass
+
     def _read_on(self) -> bool:
         """A few steps through a transcript; False when there is nothing to read now."""
         due = self._opened
@@ -252,6 +260,7 @@ class Intake:
         ingest.flush()
         self.marks.rest()
         self.taker.find_prompts(told.session, told.agent)
+        self.taker.owe_compacted(ingest.compactions)
         self.stored()
         if ingest.report.failed:
             self.log.say(f"a transcript of {told.agent} could not be read")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,14 +17,19 @@ from yester.config import Config
 from yester.errors import SourceError
 from yester.model import Queue, Waiting, replace
 from yester.store.contract import Store
-from yester.worker.process import Log
+from yester.worker.process import Log, start_roaming
 from yester.worker.watchdog import TWICE, Marks, Piece
 
 if TYPE_CHECKING:
+    import subprocess
+
+    from yester.cards.sessions import Steps
     from yester.llm.budget import Asker
     from yester.text.reader import Title, TitleFinder
 
 _NOTES_PAUSE = 600.0  # seconds between two looks at the notes of agents and repositories
+_ROAMING_PAUSE, _FIRST_ROAMING = 600.0, 30.0  # seconds; the same between the user's machines
+_ENDED: Future[Title] = Future()  # no step is left
 _MOST_ITEMS = 1_000  # new ones of a session, in one go: memory is bounded
 
 # A slice of work; False: there is nothing to do now. Only what is wrong with the store is raised:
@@ -53,8 +59,8 @@ class Chore:
 
 
 class Distilling:
-    """Sessions whose turn has ended; `done` is given each one that was distilled. Their turns are
-    named by the package's reader, or another."""
+    """Sessions whose turn has ended; `done` is given each one that was distilled. While the reader
+    names a turn in its thread, there is nothing to do."""
 
     def __init__(
         self,
@@ -68,12 +74,20 @@ class Distilling:
         self._store, self._log, self._marks = store, log, marks
         self._done, self._now = done, now
         self._piece = Piece("session", "")
-        self._steps: Iterator[None] | None = None
+        self._steps: Steps | None = None
         self._session = 0
         self._failed: set[int] = set()  # sessions that cannot be distilled; the others still can
-        self._reader, self._opens_reader = reader, reader is None
+        self._reader = reader
+        self._title: Future[Title] | None = None  # that is waited for
+
+    @property
+    def at(self) -> tuple[Piece, ...]:
+        """What goes on in another thread."""
+        return (self._piece,) if self._title is not None and not self._title.done() else ()
 
     def step(self, config: Config) -> bool:
+        if self.at:
+            return False
         steps, self._steps = self._steps, None  # where the store fails it is begun again
         if steps is None:
             waiting = self._next_session()
@@ -82,7 +96,9 @@ class Distilling:
             steps = self._distil_session(waiting, config)
         with self._log.survive("distilling a session"):
             self._marks.begin(self._piece)
-            if next(steps, self) is self:
+            self._title = next(steps, _ENDED)
+            if self._title is _ENDED:
+                self._title = None
                 self._marks.settle(self._piece)
             else:
                 self._steps = steps
@@ -106,31 +122,19 @@ class Distilling:
             return self._next_session()
         return None
 
-    def _distil_session(self, waiting: Waiting, config: Config) -> Iterator[None]:
+    def _distil_session(self, waiting: Waiting, config: Config) -> Steps:
+        # The thread loads what is needed: that takes some tenths of a second.
+        loaded = self._reader.find_title("", "") if self._reader is not None else None
+        while isinstance(loaded, Future) and not loaded.done():
+            yield loaded
         from yester.cards.sessions import DistilReport, distil_session
         from yester.cards.turns import DistilRules
 
-        yield  # what is imported, loaded and done takes some hundredths of a second each
-        if self._opens_reader:
-            from yester.text.reader import open_reader
-
-            self._reader, self._opens_reader = open_reader(config.values, config.home), False
-            yield
-        reader = self if self._reader is not None else None
-        rules = replace(DistilRules.of(config, reader), most=_MOST_ITEMS)
+        yield None
+        rules = replace(DistilRules.of(config, self._reader), most=_MOST_ITEMS)
         now = int(self._now() * 1000)
         yield from distil_session(self._store, waiting, rules, DistilReport(), now)
         self._done(waiting.session.id)
-
-    def find_title(
-        self, request: str, closing: str, mend: Callable[[str], str] | None = None, /
-    ) -> Title:
-        """The reader's; one text's fault must not stop the others."""
-        from yester.text.reader import NO_TITLE
-
-        with self._log.survive("reading a title", raises=()):
-            return self._reader.find_title(request, closing, mend) if self._reader else NO_TITLE
-        return NO_TITLE
 
 
 class FollowingNotes:
@@ -154,6 +158,29 @@ class FollowingNotes:
             if next(steps, None) is not None:
                 self._steps = steps
         return self._steps is not None
+
+
+class Roaming:
+    """The user's machines brought into step by a process of its own: what goes over ssh or git
+    waits for others, and none of that is for the worker's loop."""
+
+    def __init__(self, log: Log, clock: Callable[[], float] = time.monotonic) -> None:
+        self._log, self._clock = log, clock
+        self.process: subprocess.Popen[bytes] | None = None
+        self._again = clock() + _FIRST_ROAMING
+        self._failed = False
+
+    def step(self, config: Config) -> bool:
+        if self.process is not None and (code := self.process.poll()) is not None:
+            if code and not self._failed:  # once, however long the place cannot be reached
+                self._log.say("the machines are not in step; yester roam says why")
+            self.process, self._failed = None, bool(code)
+        if self.process is None and self._clock() >= self._again:
+            self._again = self._clock() + _ROAMING_PAUSE
+            if (config.home / "roam.json").exists():
+                with self._log.survive("bringing machines into step"):
+                    self.process = start_roaming(config.home)
+        return False
 
 
 class Archiving:

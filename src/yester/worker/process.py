@@ -15,7 +15,6 @@ kind and the places it went through; its message may quote a text.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import subprocess
@@ -30,6 +29,7 @@ from typing import Any, TypeVar
 import msgspec
 
 import yester
+from yester import machine
 from yester.agents.descriptors import detect_agent
 from yester.capture.homes import account_folder
 from yester.capture.question import ask_health
@@ -66,14 +66,14 @@ def take_seat(home: Path, patience: float = 0.0, name: str = WORKER) -> Seat | N
 def seat_holder(home: Path, name: str = WORKER) -> int:
     """The process that has it, or 0. The pid in the file counts only while the lock is held."""
     try:
-        handle = os.open(home / "run" / name, os.O_RDWR | os.O_CLOEXEC)
+        handle = os.open(home / "run" / name, os.O_RDWR | machine.QUIET)
     except OSError:
         return 0
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        machine.lock_file(handle, shared=True)
         return 0
     except BlockingIOError:
-        text = os.pread(handle, 32, 0).strip()
+        text = machine.read_start(handle, 32).strip()
         return int(text) if text.isdigit() else 0
     finally:
         os.close(handle)
@@ -112,6 +112,15 @@ def _has_file_open(pid: int, path: Path) -> bool:
 def worker_command(home: Path) -> list[str]:
     """The command line of the worker of this home; -P: nothing is imported from where it runs."""
     return [sys.executable, "-P", "-m", "yester", "--home", str(home), "worker", "run"]
+
+
+def start_roaming(home: Path) -> subprocess.Popen[bytes]:
+    """The user's machines brought into step, in a session of its own: it may have to end us."""
+    words = [sys.executable, "-P", "-m", "yester", "--home", str(home), "roam", "--quietly"]
+    return subprocess.Popen(  # noqa: S603 -- our own interpreter and module
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        cwd=home, env=os.environ, start_new_session=True,
+    )  # fmt: skip
 
 
 def write_launch(home: Path) -> None:

@@ -28,6 +28,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from yester.files import replace_file
+from yester.machine import user_number
 
 _LARGEST_REQUEST = 16_384
 _MOST_CLIENTS = 128
@@ -212,7 +213,7 @@ def _is_same_user(client: socket.socket) -> bool:
     if option is None:
         return True
     found = client.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i"))
-    return bool(struct.unpack("3i", found)[1] == os.getuid())
+    return bool(struct.unpack("3i", found)[1] == user_number())
 
 
 class Bell:

@@ -1,6 +1,6 @@
-"""What the worker does for itself in a thread, since it waits for a model: vectors for what is
-stored, notes of a language model where the settings name a provider, archives where they want them,
-and a backup a day.
+"""What the worker does for itself in a thread, since it waits for a model: titles of turns that are
+being distilled, vectors for what is stored, notes of a language model where the settings name a
+provider, archives where they want them, and a backup a day.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from yester.config import Config
 from yester.errors import ConfigError, StoreBusy, StoreError
 from yester.model import Queue, Session
-from yester.store import open_store
+from yester.store import find_target, open_store
 from yester.store.contract import Store
 from yester.store.figures import has_vectors
 from yester.worker.jobs import Archiving, current_ms
@@ -25,7 +26,9 @@ from yester.worker.process import Log
 if TYPE_CHECKING:
     from yester.llm.budget import Asker
     from yester.text.embed import Embedder
+    from yester.text.reader import Title, TitleFinder
 
+_TurnTexts: TypeAlias = "tuple[str, str, Callable[[str], str] | None]"  # request, closing message
 _NICE = 15
 _PATIENCE = 5.0  # seconds for other writers
 _BUSY_PAUSE, _ERROR_PAUSE = 0.2, 30.0  # seconds
@@ -37,16 +40,21 @@ _LEAVE = 1.0  # seconds for a language model at the end: its turn is marked as a
 class Background:
     """The `work` of a thread, which does not run before `use_settings`; `close` it at the end."""
 
-    def __init__(self, config: Config, log: Log, stored: Callable[[], None]) -> None:
-        self._log, self._stored = log, stored
+    def __init__(self, config: Config, log: Log, ready: Callable[[], None]) -> None:
+        self._log, self._ready = log, ready
         self._used: Config | None = None
-        self.work = Work(config, log, stored)
+        self.work = Work(config, log, ready)
+
+    def find_title(
+        self, request: str, closing: str, mend: Callable[[str], str] | None = None, /
+    ) -> Future[Title]:
+        return self.work.find_title(request, closing, mend)
 
     def use_settings(self, config: Config) -> None:
         """Begin, or begin anew with other settings."""
         if self._used is None or self._used.values != config.values:
             self.close()
-            self._used, self.work = config, Work(config, self._log, self._stored)
+            self._used, self.work = config, Work(config, self._log, self._ready)
             self.work.start()
 
     def close(self) -> None:
@@ -55,20 +63,23 @@ class Background:
 
 
 class Work(threading.Thread):
-    """Has a low priority and a connection of its own. `stored` is called, by the thread, when a
-    language model's notes of a turn were stored."""
+    """Has a low priority and a connection of its own. `ready` is called, by the thread, when a
+    title is found, and when a language model's notes of a turn were stored."""
 
     # None until the model is loaded, and where there is none. Those who ask a question use it as
     # well: a question never waits for more than one text.
     embedder: Embedder | None = None
     backs_up_after = 60.0  # seconds from one look to the next; a start has better to do
+    reader: TitleFinder | None = None  # opened when it is wanted first
     _is_asked = _absent = False  # will there be questions? is there no model?
     _asker: Asker | None = None
     _archiving: Archiving | None = None
 
-    def __init__(self, config: Config, log: Log, stored: Callable[[], None]) -> None:
+    def __init__(self, config: Config, log: Log, ready: Callable[[], None]) -> None:
         super().__init__(name="background", daemon=True)
-        self._config, self._log, self._stored = config, log, stored
+        self._config, self._log, self._ready = config, log, ready
+        self._titles: deque[tuple[Future[Title], _TurnTexts]] = deque()
+        self._has_reader = True
         self._more, self._ended = threading.Event(), threading.Event()
         self._more.set()
         self._distilled: deque[tuple[float, int]] = deque()  # when to look at which session
@@ -81,6 +92,17 @@ class Work(threading.Thread):
         """There may be something to do."""
         self._more.set()
 
+    def find_title(
+        self, request: str, closing: str, mend: Callable[[str], str] | None = None, /
+    ) -> Future[Title]:
+        """A turn's title, when there is time for it; none where the thread has ended."""
+        title: Future[Title] = Future()
+        self._titles.append((title, (request, closing, mend)))
+        self.wake()
+        if self._ended.is_set():
+            self._drop_titles()
+        return title
+
     def load_soon(self) -> None:
         """Questions will be asked: have the model ready, if there is anything to compare with."""
         if self.embedder is None:
@@ -89,8 +111,13 @@ class Work(threading.Thread):
 
     def add_session(self, session: int) -> None:
         """It was distilled: there may be new items, and turns to be noted."""
-        self._distilled.append((time.monotonic() + _SETTLE, session))
+        if self._writes:  # nobody else takes it out again
+            self._distilled.append((time.monotonic() + _SETTLE, session))
         self.wake()
+
+    def seconds_to_rest(self) -> float:
+        """How long there is nothing to do unless somebody wakes us."""
+        return max(0.0, self._distilled[0][0] - time.monotonic()) if self._distilled else _TICK
 
     def end(self) -> None:
         self._ended.set()
@@ -101,23 +128,31 @@ class Work(threading.Thread):
         with suppress(OSError, AttributeError):  # it is a courtesy
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         try:
-            store = open_store(self._config.home, now=current_ms(), patience=_PATIENCE)
-        except StoreError as error:
+            store = open_store(
+                find_target(self._config.home),
+                now=current_ms(),
+                home=self._config.home,
+                patience=_PATIENCE,
+            )
+        except (StoreError, ConfigError) as error:
             self._log.say_failure("opening the store in the background", error)
+            self._ended.set()
+            self._drop_titles()
             return
         try:
             while not self._ended.is_set():
-                due = self._distilled[0][0] - time.monotonic() if self._distilled else _TICK
-                self._more.wait(max(0.0, due))
+                self._more.wait(self.seconds_to_rest())
                 self._more.clear()
                 self._work_off(store)
         finally:
+            self._ended.set()
+            self._drop_titles()
             store.close()
 
     def _work_off(self, store: Store) -> None:
         try:
             while not self._ended.is_set() and (
-                self._back_up(store) or self._embed(store) or self._ask(store)
+                self._read_title() or self._back_up(store) or self._embed(store) or self._ask(store)
             ):
                 pass
         except Exception as error:  # noqa: BLE001 -- a server that is down, a text that breaks it
@@ -126,6 +161,33 @@ class Work(threading.Thread):
                 self._log.say_failure("working in the background", error)
             self._ended.wait(_BUSY_PAUSE if busy else _ERROR_PAUSE)
             self._more.set()
+
+    def _read_title(self) -> bool:
+        """The oldest that is waited for; one text's fault must not stop the others."""
+        if not self._titles:
+            return False
+        from yester.text.reader import NO_TITLE, open_reader
+
+        title, texts = self._titles.popleft()
+        found: Title | Future[Title] = NO_TITLE
+        with self._log.survive("reading a title", raises=()):
+            if self.reader is None and self._has_reader:
+                from yester.cards.sessions import load_patterns
+
+                load_patterns()
+                self.reader = open_reader(self._config.values, self._config.home)
+                self._has_reader = self.reader is not None
+            found = self.reader.find_title(*texts) if self.reader is not None else NO_TITLE
+        title.set_result(found.result() if isinstance(found, Future) else found)
+        self._ready()
+        return True
+
+    def _drop_titles(self) -> None:
+        from yester.text.reader import NO_TITLE
+
+        while self._titles:
+            with suppress(IndexError):  # another thread was faster
+                self._titles.popleft()[0].set_result(NO_TITLE)
 
     def _back_up(self, store: Store) -> bool:
         """A backup a day."""
@@ -154,10 +216,13 @@ class Work(threading.Thread):
         if self.embedder is None and not self._absent:
             if not (store.unembedded(1) or (self._is_asked and has_vectors(store))):
                 return False
-            from yester.text.embed import open_embedder
+            from yester.text.embed import open_embedder, why_not
 
-            self.embedder = open_embedder(dict(self._config.values), self._config.home)
+            values = dict(self._config.values)
+            self.embedder = open_embedder(values, self._config.home)
             self._absent = self.embedder is None
+            if self._absent:
+                self._log.say(f"no vectors are made: {why_not(values, self._config.home)}")
         return self.embedder is not None
 
     def _ask(self, store: Store) -> bool:
@@ -200,6 +265,6 @@ class Work(threading.Thread):
                 what = f"kept as found: {reason}" if reason else "refined"
                 self._log.say(f"turn {turn.number} of {session.key[:8]} {what}")
                 if not reason and not stop():
-                    self._stored()
+                    self._ready()
             if done < len(turns):  # as many calls are under way as may be
                 self.add_session(session.id)

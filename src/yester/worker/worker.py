@@ -8,7 +8,6 @@ done by threads (`threads`).
 from __future__ import annotations
 
 import os
-import resource
 import selectors
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 import yester
+from yester import machine
 from yester.capture.rules import load_rules, write_hook_rules
 from yester.capture.spool import open_spool
 from yester.config import Config, load_config
@@ -30,9 +30,10 @@ from yester.ingest.projects import describe_joins, join_next
 from yester.ingest.transcripts import rebuild_if_stale
 from yester.operate.backups import open_safely
 from yester.operations.actions import switched_off
+from yester.store import find_target
 from yester.worker.answers import Answers, Delivery
 from yester.worker.intake import Intake
-from yester.worker.jobs import Chore, Distilling, FollowingNotes, Step, current_ms
+from yester.worker.jobs import Chore, Distilling, FollowingNotes, Roaming, Step, current_ms
 from yester.worker.process import Log, installed_version, version_numbers
 from yester.worker.socket import Bell, Door, Reply
 from yester.worker.threads import Background
@@ -41,6 +42,7 @@ from yester.worker.watchdog import HUNG, Marks, Watchdog
 SLICE = 0.04  # seconds of work before somebody who asks gets a turn
 TICK = 30.0  # seconds between looks at what no wake-up tells of
 _BUSY_PAUSE, _ERROR_PAUSE = 0.05, 5.0
+_AT_STOP = 0.15  # seconds for a transcript whose user has typed a rule; the client waits
 _PATIENCE = 0.25  # seconds for another writer's batch; then others get a turn first
 
 
@@ -64,10 +66,11 @@ class Worker:
         self._installed = installed_version()
         self._running = False  # not where it only drains
         self._jobs_wait = True
+        self._awaited: frozenset[str] = frozenset()  # sessions whose end of a turn is armed
         self._armed_at = ""  # how far the store had come when run/armed was written
         self._spool = open_spool(home, os.environ)
         self._spool.make_folders()
-        self._background = Background(self._config, self._log, self._notes_stored)
+        self._background = Background(self._config, self._log, self._hear_background)
 
         self._selector = selectors.DefaultSelector()
         self._bell = Bell(home / "run" / "wake")
@@ -82,21 +85,25 @@ class Worker:
         if self._marks.another_version:  # which may manage what the former one could not
             self._spool.put_back()
 
-        self._store = open_safely(home, self._config, current_ms(), _PATIENCE)
+        self._target = find_target(home)
+        self._store = open_safely(home, self._config, current_ms(), _PATIENCE, self._target)
         self._events = Events(self._store, self._config, load_rules(self._config))
         self._answers = Answers(home, self._spool, self._events, self._background, self._log)
         self._intake = Intake(
             self._spool, self._events, self._log, self._watchdog, self._marks, self._answers,
             self._items_stored, self._refresh_settings, clock,
         )  # fmt: skip
-        distilling = Distilling(self._store, self._log, self._marks, self._follow_distilled)
+        self._distilling = Distilling(
+            self._store, self._log, self._marks, self._follow_distilled, reader=self._background
+        )
         self._arming = Chore("arming hooks", self._arm_hooks, self._log)
         # What nobody waits for, in this order.
         self._jobs: tuple[Step, ...] = (
             Chore("joining work trees", self._join_next, self._log).step,
-            distilling.step,
             self._arming.step,
+            self._distilling.step,
             FollowingNotes(self._store, self._log).step,
+            Roaming(self._log).step,
         )
         self._use_settings()
 
@@ -155,6 +162,8 @@ class Worker:
                 with self._watchdog.asleep():  # over all items, in one transaction
                     rebuild_if_stale(self._store)
                 self._intake.work_until(until)
+                if self._answers.awaited != self._awaited:
+                    self._arming.waits = self._jobs_wait = True
             except (StoreError, OSError):
                 raise
             except BaseException as error:
@@ -182,7 +191,9 @@ class Worker:
         """run/armed: the words at which hooks of tools ask (`context.actions`)."""
         self._armed_at = self._store.feed()[1]
         path = self.home / "run" / "armed"
-        if lines := list_armed(self._store, switched_off(config)):
+        self._awaited = frozenset(self._answers.awaited)
+        stops = [f'Stop "{session}"' for session in self._awaited]
+        if lines := stops + list_armed(self._store, switched_off(config)):
             update_file(path, "".join(f"{line}\n" for line in lines))
         else:
             path.unlink(missing_ok=True)
@@ -208,7 +219,7 @@ class Worker:
         except (StoreError, OSError) as error:
             self._log.say_failure(what, error)
             self.resting = self._clock() + _ERROR_PAUSE
-        self._marks.rest()
+        self._marks.begin(*self._distilling.at)
 
     def _seconds_to_rest(self) -> float:
         now = self._clock()
@@ -249,8 +260,8 @@ class Worker:
         self._jobs_wait = True
         self._background.work.wake()
 
-    def _notes_stored(self) -> None:
-        """By a thread: the session of a turn is to be summed up anew."""
+    def _hear_background(self) -> None:
+        """By its thread: a session can be gone on with, or is to be summed up anew."""
         self._background.work.wake()
         self._bell.ring()
 
@@ -258,7 +269,7 @@ class Worker:
 
     def _settings_stamp(self) -> list[tuple[int, int]]:
         """Two changes within one tick of the kernel's clock have the same time."""
-        paths = [self.home / name for name in ("config.toml", "off")]
+        paths = [self.home / name for name in ("config.toml", "off", "database")]
         found = [path.stat() if path.exists() else None for path in paths]
         return [(one.st_mtime_ns, one.st_size) if one else (0, 0) for one in found]
 
@@ -283,6 +294,8 @@ class Worker:
             return
         try:
             self._config = self._load_settings()
+            if find_target(self.home) != self._target:
+                self._leave("new store")
         except ConfigError as error:  # half saved, or wrong: the ones we have still hold
             self._log.say_failure("reading config.toml", error)
         self._use_settings()
@@ -295,6 +308,8 @@ class Worker:
                 return self._answer_hook(given.get("id", ""))
             case "POST /recall" | "POST /recall/print":
                 return self._answer_recall(request, given)
+            case "GET /statusline":
+                return self._answer_glance(given.get("session", ""), given.get("cwd", ""))
             case "GET /health":
                 answer: dict[str, object] = {
                     "pid": os.getpid(),
@@ -334,6 +349,11 @@ class Worker:
                 body = self._answers.answer_recall(given.get("asked", ""), root)
         return None if body is None else Reply(body)
 
+    def _answer_glance(self, session: str, cwd: str) -> Reply | None:
+        with self._log.survive("a status line", raises=()):  # nobody misses it
+            return Reply(self._answers.describe_session(session, cwd).encode())
+        return None
+
     def _answer_hook(self, id_: str) -> Reply:
         self._intake.more = True  # a hook that asks does not poke: its event lies in the spool
         with self._log.survive("answering", raises=()):  # the agent goes on without us
@@ -342,6 +362,8 @@ class Worker:
             if event is not None:
                 if event.what == "start":
                     self._look_for_new_version()
+                if event.what == "stop":  # what is in no transcript was not typed
+                    self._intake.read_now(event, self._clock() + _AT_STOP)
                 delivery = self._answers.answer_hook(event)
                 return Reply(delivery.body, partial(self._settle_delivery, delivery))
         return Reply(b"")
@@ -364,4 +386,4 @@ def _resident_bytes() -> int:
     with suppress(OSError):
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return machine.most_memory()

@@ -1,0 +1,296 @@
+"""What came of a turn in one line: the sentence of the closing message that states it, whole or
+shortened where a clause ends; without such a sentence, the change itself.
+
+A point of a list counts only where it is a sentence or says what was done: "Auth, tokens, scopes"
+names things and nothing about them. What was asked for names a turn where nothing else does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from yester.cards import titles
+from yester.cards.drafts import TAKEN_BACK, Fact, Gate, Looked
+from yester.cards.titles import is_imperative, says_something
+from yester.cards.tools import defined_names, file_name, file_names, is_prose, replaced_texts
+from yester.cards.turns import View
+from yester.model import Item, replace
+from yester.tables import load_pattern
+from yester.text.prose import strip_marks
+from yester.text.statements import (
+    TITLE,
+    Statement,
+    as_title,
+    drop_fixed,
+    drop_interjection,
+    drop_label,
+    find_cues,
+    is_boilerplate,
+    is_fragment,
+    shorten_title,
+    split_statements,
+    statement_worth,
+    telling_terms,
+)
+
+_pattern = partial(load_pattern, "statements")
+
+_SHORTEST, _SHORTEST_TITLE = 20, 24  # characters of an answer, and of a sentence as a title
+_FAULTS = frozenset({"cause", "failed"})
+_NO_RESULT = _FAULTS | {"next", "guess"}
+_SHARED = 2  # rare words of the request in an answer
+_BELOW = 9  # statements below a heading
+_NAMES = 3  # that a change is called by
+# Who has done it, and that it is done, are no part of a title; what came of it is.
+_CAME_OF_IT = (
+    r"now (?!i\b|let\b|that\b|when\b|whenever\b)"
+    r"|the (?:fix|change) (?:(?:is|was) (?=\w+ing\b))?(?=\w+(?:s|ing)\b(?<!is|as))"
+)
+_RESULT_BEGINS = re.compile(_CAME_OF_IT, re.I)
+_SPEAKER = re.compile(
+    rf"\A(?:{_CAME_OF_IT}|because (?=the\b)|(?:i|we)(?:'ve| have)? (?:also |now |successfully )?"
+    r"(?=\w+ed\b|rewrote|split|made|built|wrote|kept)"
+    r"|(?-i:[\w/-]+\.\w{1,4}\S* ?[:—–-] (?=[A-Z]\w+ed\b)))", re.I
+)  # fmt: skip
+_IDENTIFIER = re.compile(r"\b(?:[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+|[a-zA-Z]\w*_\w+)\b")
+
+
+# --- of work -------------------------------------------------------------------------------------
+
+
+def work_title(looked: Looked, gate: Gate) -> tuple[str, str]:
+    """The title and what it was taken from."""
+    turn, closing = looked.turn, looked.turn.closing
+    if turn.prompt is not None and (plan := titles.plan_title(turn.prompt.body)):
+        return shorten_title(plan), "plan"
+    read = _read_title(looked, gate)
+    heading = titles.heading_title(closing) if closing is not None else ""
+    if closing is not None and _pattern("review").search(heading):
+        return _review_title(heading, _said(closing, gate)), "heading"
+    if closing is not None:
+        results = _find_results(closing, gate)
+        if read is not None and read[1] in (one.text for one in results):
+            return read
+        if read is not None and titles.commit_type(read[0]):
+            return read
+        if found := _first_title(results):
+            return found
+    if read is not None:
+        return read
+    if closing is not None:
+        if heading and says_something(heading):
+            return heading, "heading"
+        results = [one for one in split_statements(closing.body) if _says_result(one)]
+        # What has still to be decided is no result.
+        if not _pattern("asks to decide").search(closing.body[-400:]):
+            told = _answers(looked, closing, gate)
+            bare = (replace(one, text=_pattern("because").split(one.text)[0]) for one in told)
+            results += [one for one in bare if not one.tells & _NO_RESULT]
+        if found := _first_title(results):
+            return found
+    return looked.commit_title or change_title(looked), ""
+
+
+def change_title(looked: Looked) -> str:
+    """The change itself, by what it brings; of what came to no end, what was wanted."""
+    wanted, turn = looked.request_title, looked.turn
+    wanted = "" if is_fragment(wanted) else wanted
+    asks = is_imperative(looked.request) or _pattern("asks for it").match(looked.request)
+    if wanted and looked.status.word in (*TAKEN_BACK, "open"):
+        return wanted
+    if named := _name_changes(turn):
+        return shorten_title(named)
+    if wanted and asks:
+        return wanted
+    if not wanted:
+        return f"Changed {file_names(turn.edited)}"
+    changed = f"Changed {file_names(turn.edited, 1)}: "
+    return changed + shorten_title(wanted, TITLE - len(changed))
+
+
+def _name_changes(turn: View) -> str:
+    """`retry.py: ConnectionPerCall, backoff`: of the file in which most was named; "" where no name
+    is new."""
+    names: dict[str, dict[str, None]] = {}
+    for step in turn.steps:
+        for file in step.edited[:1]:
+            own = names.setdefault(file, {})
+            if is_prose(file):
+                own |= dict.fromkeys(filter(None, [titles.heading_title(step.item)]))
+                continue
+            pairs = replaced_texts(step.item) or [("", step.item.body)]
+            before, after = ("\n".join(each) for each in zip(*pairs, strict=True))
+            defined = defined_names(after)
+            own |= dict.fromkeys([name for name in defined if name not in before] or defined)
+    file = max(names, key=lambda one: (not is_prose(one), len(names[one])), default="")
+    if not names.get(file):
+        return ""
+    more = len(turn.edited) - 1
+    others = f" and {more} other file{'' if more == 1 else 's'}" if more else ""
+    return f"{file_name(file)}{others}: {', '.join([*names[file]][:_NAMES])}"
+
+
+def _said(closing: Item, gate: Gate) -> list[Statement]:
+    return [one for one in split_statements(closing.body) if not gate.echoes(one.text, closing)]
+
+
+def _find_results(closing: Item, gate: Gate) -> list[Statement]:
+    """Where a message says the result: before its lists, behind a label, or in its heading."""
+    said = _said(closing, gate)
+    first = next((one for one in said if one.kind == "heading"), None)
+    labelled = [one for one in said if _pattern("labelled result").match(one.text) or one is first]
+    leads = [one for one in said if one.lead]
+    return [one for one in (*leads, *labelled) if _says_result(one)]
+
+
+def _says_result(one: Statement) -> bool:
+    said = drop_label(drop_interjection(one.text))
+    bare = as_title(_SPEAKER.sub("", said))
+    tells = find_cues(bare)
+    result = "result" in tells or _RESULT_BEGINS.match(said) is not None
+    # What was fixed may be named by its cause.
+    wrong = tells & (_NO_RESULT - _FAULTS if titles.find_type(bare) else _NO_RESULT)
+    aside = one.aside or titles.says_undone(one)
+    return result and not wrong and not aside and not is_boilerplate(said)
+
+
+def _read_title(looked: Looked, gate: Gate) -> tuple[str, str] | None:
+    """What the reader model calls the turn, and the statement that holds it. None where it found
+    nothing, or where the agent only says again what the session was shown before."""
+    title, closing = looked.read_title, looked.turn.closing
+    if not title or closing is None:
+        return None
+    low = title.lower()
+    holds = [one for one in split_statements(closing.body) if low in one.text.lower()]
+    source = holds[0].text if holds else ""
+    if holds and all(one.aside for one in holds):
+        return None
+    if gate.echoes(source or title, closing):
+        return None
+    said = _SPEAKER.sub("", title)
+    return said[:1].upper() + said[1:] if said != title else title, source
+
+
+def _first_title(found: Sequence[Statement]) -> tuple[str, str] | None:
+    """The first statement that can stand alone: not one that leans on something said before or is
+    about the speaker; rather one that is not broken off in the middle of a clause."""
+    leans = _pattern("leans")
+    cut: tuple[str, str] | None = None
+    for one in found:
+        text = drop_interjection(one.text)
+        text = _pattern("condition first").sub("", text) if len(text) > TITLE else text
+        title = as_title(_pattern("to git").sub("", _SPEAKER.sub("", text)))
+        leads_up = one.text.endswith(f"{title[1:]}:") and not titles.find_type(title)
+        leads_up = leads_up and _pattern("says what").search(title) is None
+        bare = drop_fixed(title)
+        leaning = leans.match(bare) and not _pattern("all of them").match(bare)
+        short = len(title) < _SHORTEST_TITLE or " " not in title
+        broken = is_fragment(title) or _pattern("numbered").match(title) is not None
+        names = one.kind != "paragraph" and not says_something(one.text)
+        if short or broken or leads_up or leaning or names:
+            continue
+        if title[-1] != "…":
+            return title, one.text
+        cut = cut or (title, one.text)
+    return cut
+
+
+# --- of a question -------------------------------------------------------------------------------
+
+
+def find_answer(looked: Looked, gate: Gate) -> tuple[str, list[Fact]]:
+    """The answer in a sentence; else the question, which an answer of many parts has in common; and
+    what the answer tells. "" where nothing is told that was not known."""
+    closing = looked.turn.closing
+    if closing is None:
+        return "", []
+    taken = gate.take(closing)
+    said = _said(closing, gate)
+    concludes = next(_conclusions(said), None) or _recommendation(said, closing.body)
+    title = _answer_title(looked, closing, taken, gate) if taken or concludes else ""
+    return (title if len(title) >= _SHORTEST else ""), taken
+
+
+def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Gate) -> str:
+    heading = titles.heading_title(closing)
+    said = _said(closing, gate)
+    if _pattern("review").search(heading):
+        return _review_title(heading, said)
+    if concluded := _first_title([*_conclusions(said)]):
+        return concluded[0]
+    if recommended := _recommendation(said, closing.body):
+        return recommended
+    if found := _first_title(_answers(looked, closing, gate)):
+        return found[0]
+    read = _read_title(looked, gate)
+    if read is not None and "guess" not in find_cues(read[1] or read[0]):
+        return read[0]
+    if heading:
+        return heading
+    best = [one.statement for one in sorted(taken, key=lambda one: -one.worth)]
+    found = _first_title(best)
+    asks = is_imperative(looked.request) or looked.request.endswith("?")
+    told = found[0] if found else ""
+    return (looked.request_title or told) if asks else (told or looked.request_title)
+
+
+def _review_title(heading: str, said: Sequence[Statement]) -> str:
+    """What is reviewed, and the verdict."""
+    verdict = next((drop_label(one.text) for one in _conclusions(said)), "").strip(" .:")
+    if not verdict:
+        return heading
+    name = heading
+    if len(f"{name}: {verdict}") > TITLE:
+        name = re.split(r"(?<=\w)(?:: | [-—–] )", heading)[0]
+    return shorten_title(f"{name}: {verdict}")
+
+
+def _conclusions(said: Sequence[Statement]) -> Iterator[Statement]:
+    """What a message says itself to be what it comes to, behind a label or below a heading."""
+    for at, one in enumerate(said):
+        if one.aside:
+            continue
+        if found := _pattern("concludes").match(one.text):
+            yield replace(one, text=one.text[found.end() :], kind="paragraph")
+        elif one.kind == "heading" and _pattern("conclusion").match(one.text):
+            for two in said[at + 1 : at + _BELOW]:
+                first = two is said[at + 1] and two.kind == "heading"
+                if first or (two.kind == "paragraph" and two.heading == one.text):
+                    yield replace(two, kind="paragraph")
+
+
+def _recommendation(said: Sequence[Statement], text: str) -> str:
+    """`Recommended: a test that covers all actions`: the option is named by its number, and stands
+    further up."""
+    for one in reversed(said):
+        found = _pattern("recommends").search(one.text)
+        picked = _pattern("picks an option").match(one.text, found.end()) if found else None
+        if picked and not one.aside:
+            mark = re.escape(picked["mark"])
+            line = rf"(?im)^\W*(?:option|approach)?\s*{mark}\b(?!,)\W*(.*)"
+            options = (strip_marks(option) for option in re.findall(line, text))
+            title = as_title(re.split(r" [-—–(]|: |\. ", next(filter(None, options), ""))[0])
+            if len(title.split()) > 1 and not is_fragment(title) and title[-1] != "…":
+                return shorten_title(f"Recommended: {title[:1].lower()}{title[1:]}")
+    return ""
+
+
+def _answers(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
+    """What answers a request: behind a label, in bold, in the words of the request; or what is told
+    before the lists of a message and names something, causes first."""
+    wanted = telling_terms(looked.request)
+    bold = {strip_marks(text) for text in _pattern("bold sentence").findall(closing.body)}
+    said = [one for one in _said(closing, gate) if not is_boilerplate(one.text) and not one.aside]
+    leads = [
+        one
+        for one in said
+        if one.lead and (
+            (one.specific and statement_worth(one) >= (0.0 if one in said[:2] else 1.0))
+            or one.text in bold
+            or len(wanted & telling_terms(one.text)) >= _SHARED
+        )
+    ]  # fmt: skip
+    leads.sort(key=lambda one: "cause" not in one.tells)
+    return [*(one for one in said if _pattern("verdict").match(one.text)), *leads]
