@@ -1,6 +1,10 @@
-"""The viewer's timeline measured in a real browser: how even it scrolls through many items.
+"""The viewer measured in a real browser: how even its list scrolls, how long each view takes, and
+what searching while one types costs beside one search.
 
-    python -m bench.viewer [--items 100000] [--seconds 20]
+    python -m bench.viewer [--items 100000] [--seconds 20] [--before FOLDER]
+
+`--before` is the viewer's folder of an earlier version, measured in the same run against the same
+server; of it only the views are.
 
 A store with so many items is made, served and looked at with chromium (without a screen). A script
 scrolls the whole timeline from end to end in so many seconds, which asks for a place anew in every
@@ -17,15 +21,22 @@ import time
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 import yester
 from tests.browser.conftest import chromium
-from tests.serving import serving
+from tests.browser.views import COUNTING, opened
+from tests.serving import Serving, serving
+from yester.faces.http.app import FOLDER
 from yester.faces.http.login import new_code
 
+VIEWS = (
+    "#/search?query=found+step", "#/search?project=project-3", "#/sessions", "#/memories",
+    "#/shown", "#/stats?days=30", "#/projects", "#/settings", "#/",
+)  # fmt: skip
 _BATCH = 5_000
 _WHEEL = 100  # px a step
+_PLACE = "#/timeline?show=items"  # every item in one list
 
 _THROUGH = """async ([seconds, step]) => {
   const box = document.querySelector(".list"), frames = [];
@@ -50,21 +61,77 @@ def main() -> None:
     given = argparse.ArgumentParser(description=__doc__)
     given.add_argument("--items", type=int, default=100_000)
     given.add_argument("--seconds", type=int, default=20)
+    given.add_argument("--before", type=Path)
     asked = given.parse_args()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        serving(_store(Path(folder), asked.items)) as run,
-        sync_playwright() as play,
-    ):
-        browser = play.chromium.launch(
-            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
-        )
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
-        page.goto(f"http://{run.host}/#code={new_code(run.home)}")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
+        home = _store(Path(folder), asked.items)
+        for name, files in (("before", asked.before), ("now", FOLDER)):
+            if files is not None:
+                with serving(home, folder=files) as run:
+                    _measure_views(play, run, name)
+        _measure_list(play, home, asked.seconds)
+
+
+def _open(play: Playwright, run: Serving) -> tuple[Browser, Page]:
+    browser = play.chromium.launch(
+        executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
+    )
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.add_init_script(COUNTING)
+    page.goto(f"http://{run.host}/#code={new_code(run.home)}")
+    page.wait_for_selector("main h1")
+    return browser, page
+
+
+def _measure_views(play: Playwright, run: Serving, name: str) -> None:
+    """The median of three, from the address to the last answer."""
+    browser, page = _open(play, run)
+    for place in VIEWS:
+        took = []
+        for _ in range(3):
+            opened(page, "#/doctor")
+            began = time.perf_counter()
+            opened(page, place)
+            took.append((time.perf_counter() - began) * 1000)
+        print(f"{name}: {place} {sorted(took)[1]:,.0f} ms")
+    if name == "now":
+        _measure_typing(page)
+    browser.close()
+
+
+def _measure_typing(page: Page) -> None:
+    """From the last letter, or Enter, until the hits are drawn; the server's part besides."""
+    field = page.locator("header input[type=search]")
+    took: dict[str, list[float]] = {"one search": [], "as one types": []}
+    for turn in range(5):
+        for how, times in took.items():
+            opened(page, "#/search")
+            words = f"found step {turn * 7 + len(times) + 11}"
+            field.focus()
+            if how == "one search":
+                field.evaluate("(field, words) => { field.value = words }", words)
+                began = time.perf_counter()
+                page.keyboard.press("Enter")
+            else:
+                page.keyboard.type(words, delay=60)
+                began = time.perf_counter()
+            page.wait_for_function(
+                "(words) => document.querySelector('.search .asked')?.textContent === words",
+                arg=words,
+            )
+            times.append((time.perf_counter() - began) * 1000)
+    for how, times in took.items():
+        print(f"{how}: {sorted(times)[2]:,.0f} ms until the hits are there")
+
+
+def _measure_list(play: Playwright, home: Path, seconds: int) -> None:
+    with serving(home) as run:
+        browser, page = _open(play, run)
+        page.evaluate("location.hash = '#/timeline?show=items'")
         page.wait_for_selector(".list .row:not(.missing)")
         print(f"dragged to the end: rows there after {_dragged(page):,.0f} ms")
-        _told("end to end", page.evaluate(_THROUGH, [asked.seconds, 0]))
-        _told("by the wheel", page.evaluate(_THROUGH, [asked.seconds, _WHEEL]))
+        _told("end to end", page.evaluate(_THROUGH, [seconds, 0]))
+        _told("by the wheel", page.evaluate(_THROUGH, [seconds, _WHEEL]))
         browser.close()
 
 

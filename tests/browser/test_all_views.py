@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
+import axe_core_python
 import pytest
 from playwright.sync_api import expect
 
@@ -165,6 +167,20 @@ def test_light_and_dark_differ_and_both_can_be_read(viewer, every_view):
     assert not set(light) & set(dark)
 
 
+_AXE = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
+  .map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`)"""
+
+
+def test_axe_finds_nothing_in_any_view_nor_in_the_palette(viewer, every_view):
+    page = viewer.page
+    page.evaluate((Path(axe_core_python.__file__).parent / "axe.min.js").read_text("utf-8"))
+    for view in every_view():
+        assert page.evaluate(_AXE) == [], view
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("option").first).to_be_visible()
+    assert page.evaluate(_AXE) == []
+
+
 def test_no_view_is_wider_than_a_phone(viewer, every_view):
     page = viewer.page
     page.set_viewport_size({"width": 400, "height": 800})
@@ -206,5 +222,5 @@ def test_an_address_that_leads_nowhere_says_so_and_leads_on(viewer):
     expect(page.get_by_role("heading", name="Not found", level=1)).to_be_visible()
     expect(page.get_by_role("alert")).to_contain_text("There is no page at /nowhere/at/all.")
     expect(page.get_by_role("button", name="Try again")).to_have_count(0)
-    page.get_by_role("link", name="To the timeline").click()
-    expect(page.get_by_role("heading", name="Timeline", level=1)).to_be_visible()
+    page.get_by_role("link", name="To the start page").click()
+    expect(page.get_by_role("heading", name="Now", level=1)).to_be_visible()

@@ -6,6 +6,7 @@ import os
 import re
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,7 +19,7 @@ import yester
 from tests.serving import NO_MODEL, at_once
 from yester.faces.http.app import App
 from yester.faces.http.guard import Slowdown
-from yester.faces.http.login import Keys, load_token, new_code
+from yester.faces.http.login import Grants, Keys, load_token, new_code
 from yester.faces.http.server import Server, open_socket
 from yester.memory import Memory
 
@@ -30,7 +31,8 @@ SECRET = "The walrus keeps the keys"
 def home(tmp_path):
     path = tmp_path / "memory"
     with yester.open(path) as memory:
-        memory.add([{"ref": "1", "project": "shop", "kind": "observation", "title": SECRET}])
+        now, said = time.time(), {"ref": "1", "project": "shop", "kind": "observation"}
+        memory.add([said | {"type": "decision", "epoch": now, "title": SECRET}])
     return path
 
 
@@ -119,10 +121,12 @@ def test_a_new_link_in_a_tab_that_is_locked_leads_in(window, server):
     assert "code" not in page.url
 
 
-# --- the bearer -----------------------------------------------------------------------------------
+# --- the grant ------------------------------------------------------------------------------------
+
+GRANT = "sessionStorage.getItem('yester.grant')"
 
 
-def test_the_bearer_is_kept_in_this_tab_alone_and_no_cookie_is_set(window, server):
+def test_the_grant_is_kept_in_this_tab_alone_and_no_cookie_is_set(window, server):
     page = window.new_page()
     headers = []
     page.on("response", lambda response: headers.append(response.all_headers()))
@@ -130,33 +134,61 @@ def test_the_bearer_is_kept_in_this_tab_alone_and_no_cookie_is_set(window, serve
     entered(page)
     assert window.cookies() == []
     assert not [one for one in headers if "set-cookie" in one]
-    bearer = page.evaluate("sessionStorage.getItem('yester.bearer')")
-    assert len(bearer) > 30
-    assert bearer not in page.evaluate("JSON.stringify({...localStorage}) + document.cookie")
-    assert bearer not in page.url
+    grant = page.evaluate(GRANT)
+    assert len(grant) > 60
+    assert page.evaluate("sessionStorage.length") == 1
+    assert grant not in page.evaluate("JSON.stringify({...localStorage}) + document.cookie")
+    assert grant not in page.url
     assert page.evaluate("async () => (await caches.keys()).length") == 0
     assert page.evaluate("async () => (await indexedDB.databases()).length") == 0
 
 
-def test_the_bearer_is_never_part_of_an_address(window, server):
+def test_no_secret_is_ever_part_of_an_address(window, server):
     page = window.new_page()
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(link(server))
     entered(page)
-    bearer = page.evaluate("sessionStorage.getItem('yester.bearer')")
+    name, _, secret = page.evaluate(GRANT).partition(".")
     assert asked
-    assert not [url for url in asked if bearer in url]
+    assert not [url for url in asked if secret in url or name in url]
 
 
-def test_a_second_tab_gets_the_bearer_from_the_first(window, server):
+def test_a_second_tab_gets_in_through_the_first_with_a_grant_of_its_own(window, server):
     first, second = window.new_page(), window.new_page()
     first.goto(link(server))
     entered(first)
     second.goto(f"http://{server.host}/")
     entered(second)
-    place = "sessionStorage.getItem('yester.bearer')"
-    assert first.evaluate(place) == second.evaluate(place)
+    assert first.evaluate(GRANT) != second.evaluate(GRANT)
+
+
+def test_a_link_leads_back_to_the_view_that_was_asked_for_and_unlocks_the_tab_that_waits(
+    window, server
+):
+    waiting = window.new_page()
+    waiting.goto(f"http://{server.host}/#/projects?sort=name")
+    locked(waiting)
+    page = window.new_page()
+    page.goto(link(server))
+    expect(page.get_by_role("heading", name="Projects", level=1)).to_be_visible()
+    assert page.url.endswith("#/projects?sort=name")
+    expect(waiting.get_by_role("heading", name="Projects", level=1)).to_be_visible()
+
+
+def test_a_tab_that_is_locked_in_settings_is_out_at_once(window, server):
+    first, second = window.new_page(), window.new_page()
+    first.goto(link(server))
+    entered(first)
+    second.goto(f"http://{server.host}/")
+    entered(second)
+    second.evaluate("location.hash = '#/settings'")
+    second.get_by_role("button", name="Lock all other tabs").click()
+    expect(second.get_by_role("button", name="Lock all other tabs")).to_have_count(0)
+    first.bring_to_front()
+    first.evaluate("location.hash = '#/projects'")
+    locked(first)
+    assert first.evaluate(GRANT) is None
 
 
 def test_another_profile_gets_nothing(window, browser, server):
@@ -208,7 +240,7 @@ def running(home: Path, keys: Keys, port: int = 0) -> Iterator[int]:
 
 
 def test_a_server_that_is_gone_is_said_and_comes_back_by_itself(window, home):
-    keys = Keys(load_token(home))
+    keys = Keys(load_token(home), Grants(home))
     page = window.new_page()
     live = page.locator(".live")
     with running(home, keys) as port:
@@ -225,35 +257,91 @@ def test_a_server_that_is_gone_is_said_and_comes_back_by_itself(window, home):
         expect(live).to_have_text("live")
         with yester.open(home) as memory:
             memory.add([{"ref": "2", "kind": "observation", "title": "After the pause"}])
-        page.evaluate("location.hash = '#/'")
+        page.evaluate("location.hash = '#/timeline'")
         expect(page.get_by_text("After the pause")).to_be_visible()
 
 
-def test_a_server_started_anew_knows_no_old_bearer_and_says_how_to_get_in(window, home):
-    page = window.new_page()
-    with running(home, Keys(load_token(home))) as port:
-        page.goto(f"http://127.0.0.1:{port}/#code={new_code(home)}")
-        entered(page)
-    with running(home, Keys(load_token(home)), port):
-        page.evaluate("location.hash = '#/projects'")
-        locked(page)
-        assert page.evaluate("sessionStorage.getItem('yester.bearer')") is None
-        page.goto(f"http://127.0.0.1:{port}/#code={new_code(home)}")
-        entered(page)
+def new_keys(home: Path) -> Keys:
+    """Of a server that was started anew."""
+    return Keys(load_token(home), Grants(home))
 
 
-def test_a_tab_left_open_locks_by_itself_when_the_server_was_started_anew(window, home):
+def test_a_tab_stays_unlocked_when_the_server_is_started_anew_and_after_a_reload(window, home):
     page = window.new_page()
-    with running(home, Keys(load_token(home))) as port:
+    with running(home, new_keys(home)) as port:
         page.goto(f"http://127.0.0.1:{port}/#code={new_code(home)}")
         entered(page)
         expect(page.locator(".live")).to_have_text("live")
-    with running(
-        home, Keys(load_token(home)), port
-    ):  # nothing is clicked: the stream alone is refused
-        locked(page)
-        expect(page.locator("main")).to_contain_text("The server was started again")
-        assert page.evaluate("sessionStorage.getItem('yester.bearer')") is None
+    expect(page.locator(".live")).to_have_text("not connected")
+    with running(home, new_keys(home), port):
+        page.evaluate("location.hash = '#/projects'")
+        expect(page.get_by_role("heading", name="Projects", level=1)).to_be_visible()
+        expect(page.locator(".live")).to_have_text("live")
+    with running(home, new_keys(home), port):
+        page.reload()
+        expect(page.get_by_role("heading", name="Projects", level=1)).to_be_visible()
+
+
+class Stranger(BaseHTTPRequestHandler):
+    """Another program on the viewer's port: it notes what it is sent and answers as it likes."""
+
+    received: list[str]
+    real = ""  # a server of ours elsewhere, whose answers it passes on
+
+    def do_GET(self) -> None:
+        size = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(size)
+        self.received.append(f"{self.command} {self.path} {self.headers} {body.decode()}")
+        answer = b'{"proof": "0", "token": "0"}'
+        if self.real and self.path == "/api/login/prove":
+            kind = {"Content-Type": "application/json"}
+            asked = urllib.request.Request(self.real + self.path, body, kind)
+            with urllib.request.urlopen(asked) as said:
+                answer = said.read()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def do_POST(self) -> None:
+        self.do_GET()
+
+    def log_message(self, *_: object) -> None: ...
+
+
+def test_another_program_on_the_port_is_told_no_secret_even_if_it_passes_on_our_answers(
+    window, home
+):
+    page = window.new_page()
+    sent: list[str] = []
+    page.on("request", lambda one: sent.append(one.headers.get("authorization", "")))
+    with running(home, new_keys(home)) as port:
+        page.goto(f"http://127.0.0.1:{port}/#code={new_code(home)}")
+        entered(page)
+        expect(page.locator(".live")).to_have_text("live")
+    bearers = {one.removeprefix("Bearer ") for one in sent if one}
+    secret = page.evaluate(GRANT).partition(".")[2]
+    handler = type("Here", (Stranger,), {"received": []})
+    with running(home, new_keys(home)) as elsewhere:
+        handler.real = f"http://127.0.0.1:{elsewhere}"
+        with ThreadingHTTPServer(("127.0.0.1", port), handler) as stranger:
+            thread = threading.Thread(target=stranger.serve_forever)
+            thread.start()
+            page.evaluate("location.hash = '#/sessions'")
+            expect(page.get_by_role("alert")).to_contain_text("Another program answers")
+            page.get_by_role("button", name="Try again").click()
+            expect(page.get_by_role("alert")).to_contain_text("Another program answers")
+            stranger.shutdown()
+            thread.join()
+    received = "\n".join(handler.received)
+    asked = {one.split()[1] for one in handler.received}  # no script, which would run in the page
+    assert asked - {"/icon.svg"} == {"/api/login/prove"}
+    assert "Authorization" not in received
+    assert not [one for one in (secret, *bearers) if one in received]
+    with running(home, new_keys(home), port):  # and it is let in by its own server as before
+        page.get_by_role("button", name="Try again").click()
+        expect(page.get_by_role("heading", name="Sessions", level=1)).to_be_visible()
 
 
 # --- pages of others ------------------------------------------------------------------------------

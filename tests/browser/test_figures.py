@@ -15,6 +15,7 @@ from yester.ingest.prepare import prepare_item
 from yester.model import (
     Answered,
     Event,
+    Feedback,
     Injection,
     Item,
     Project,
@@ -103,14 +104,35 @@ def test_items_are_stacked_by_type_and_the_range_stands_in_the_address(viewer):
         [re.compile("decision.*2"), re.compile("bugfix.*1")]
     )
     expect(plot.locator("svg g rect")).to_have_count(3)
-    page.get_by_role("link", name="90 days").click()
+    page.get_by_role("link", name="All 42 days").click()
     expect(plot.locator("svg g rect")).to_have_count(4)
-    assert page.url.endswith("#/stats?days=90")
-    expect(page.get_by_role("link", name="90 days")).to_have_attribute("aria-current", "true")
+    assert page.url.endswith("#/stats?days=42")
+    expect(page.get_by_role("link", name="All 42")).to_have_attribute("aria-current", "true")
     page.go_back()
     expect(plot.locator("svg g rect")).to_have_count(3)
-    page.get_by_role("link", name="365 days").click()
+    at(viewer, "stats?days=365")
     expect(page.get_by_role("heading", name="Items per week")).to_be_visible()
+
+
+def test_whether_it_helped_is_said_first_and_bars_lead_to_the_timeline(viewer, home):
+    with yester.open(home) as memory:
+        (one,) = memory.store.find_by_ref("r0")
+        (line,) = memory.store.entries(Injection, {"item": one.id})
+        with memory.store.transaction("ledger"):
+            memory.store.append([Feedback(one.id, "acted", line.epoch + 1, line.session)])
+    page = at(viewer, "stats")
+    expect(page.get_by_role("link", name="All 42")).to_have_attribute("aria-current", "true")
+    helped = page.get_by_role("region", name="Did it help?")
+    expect(helped).to_contain_text("50 % was used")
+    expect(helped).to_contain_text("1 of 2 lines")
+    expect(helped).to_contain_text("Agents read ~240 tokens. The sessions")
+    expect(helped.locator(".of-two")).to_contain_text("shop1 of 2, 50 %")
+    plot = page.locator("figure", has=page.get_by_role("heading", name="Lines given per day"))
+    plot.get_by_role("slider").focus()
+    for key in ("End", "ArrowLeft", "Enter"):
+        page.keyboard.press(key)
+    day = time.strftime("%Y-%m-%d", time.gmtime(time.time() - 86_400))
+    expect(page).to_have_url(re.compile(f"#/timeline.day={day}$"))
 
 
 def test_messages_are_drawn_only_when_they_are_wanted(viewer):
@@ -157,7 +179,7 @@ def test_the_same_figures_are_there_as_a_table(viewer):
 def test_what_was_read_stands_against_what_was_discovered_in_honest_words(viewer):
     page = at(viewer, "stats?days=7")
     plot = page.locator("figure", has_text="read against discovered")
-    expect(plot).to_contain_text("They are no saving")
+    expect(plot).to_contain_text("not what was saved")
     plot.get_by_text("As a table").click()
     expect(plot.locator("tbody td")).to_have_text(["~240", "~10,000"])
 
@@ -422,6 +444,7 @@ def test_the_keyboard_alone_reaches_everything(viewer, place):
     expect(page.get_by_role("heading", name=HEADINGS[place], level=1)).to_be_visible()
     if place == "doctor":
         expect(page.get_by_role("listitem").first).to_be_visible()
+    page.wait_for_selector("main:not(:has([aria-busy=true]))")
     wanted = page.evaluate(_COUNT)
     page.evaluate("document.querySelector('main').focus()")
     for _ in range(wanted + 5):

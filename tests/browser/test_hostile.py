@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -11,7 +12,19 @@ from playwright.sync_api import Page, expect
 import yester
 from tests.browser.views import COUNTING, VIEWS, address, opened
 from yester.ingest.prepare import prepare_item
-from yester.model import Change, Event, Injection, Item, Memo, Project, Session, Skipped, Spend
+from yester.model import (
+    Change,
+    Event,
+    Injection,
+    Item,
+    Memo,
+    Project,
+    Session,
+    Skipped,
+    Spend,
+    ToolCall,
+    replace,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10", "OPS-03")]
 MARK = "<img src=x onerror="
@@ -27,7 +40,19 @@ HOSTILE = {
     "style": "} * { display: none !important } /* url(https://evil.example/a.png) expression(1)",
     "quotes": "\"'><input autofocus onfocus=window.owned=7><iframe src=//evil.example>",
     "spaces": "   ",
+    "markdown": f"# {MARK}window.owned=9>\n\n| <b>a</b> | [x](javascript:window.owned=10) |\n"
+    "|---|---|\n| ![p](https://evil.example/p.png) | <style>* {}</style> |\n\n"
+    "- > <script>window.owned=11</script>\n\n```js\nfetch('//evil.example/c')</script>"
+    "<img src=//evil.example/d>\n```\n" + "> " * 400 + "deep",
+    "links": "[a](data:text/html,<script>window.owned=12</script>) [b](vbscript:1)"
+    " [c](//evil.example/e) [d](\tjavascript:1) <javascript:1> https://evil.example/h_'><img src=x>"
+    ' [e](https://evil.example/"onmouseover="window.owned=13)'
+    " [![f](https://evil.example/f.png)](https://evil.example/g)",
+    "diff": f"*** Begin Patch\n*** Update File: {MARK}window.owned=14>\n@@ <svg onload=1>\n"
+    "-<script>window.owned=16</script>\n+[x](javascript:window.owned=17)\n```diff\n"
+    "+<img src=//evil.example/i>",
 }
+UNNAMEABLE = ("address", "long", "markdown")
 SECTIONS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 
 
@@ -67,9 +92,18 @@ def _fill(store, number, text, now):
             discovery_tokens=100, **more,
         )  # fmt: skip
 
+    both, size = f"{text}\n\n{text}", len(text)
+    spans = ((0, size), (size + 2, 2 * size + 2))
+    old_new = ToolCall((("old_string", *spans[0]), ("new_string", *spans[1])))
+    edit = replace(item("message", role="tool", tool="Edit"), ref=f"edit-{number}", call=old_new,
+                   body=both)  # fmt: skip
+    run = replace(edit, ref=f"run-{number}", tool="Bash", files_modified=(), tags=("error", text),
+                  call=ToolCall((("command", *spans[0]),), spans[1], status=1))  # fmt: skip
     store.put([
         prepare_item(item("prompt", role="user", prompt_number=1)),
         prepare_item(item("message", role="tool", tool=text)),
+        prepare_item(edit),
+        prepare_item(run),
         prepare_item(item("observation", type=text)),
         prepare_item(item("summary", sections=dict.fromkeys(SECTIONS, text))),
         prepare_item(item("note", type=text)),
@@ -116,8 +150,20 @@ def numbers(server, place):
     return ids, found[f"session-{place}"]
 
 
+def file_address(server, place):
+    """The page of the file that is named like the text, of the project that is."""
+    with yester.open(server.home) as memory:
+        found = memory.store.get([memory.store.find_by_ref(f"edit-{place}")[0].id])[0]
+    named = {"project": found.project[:390], "path": found.files_modified[0][:3900]}
+    return f"#/file?{urlencode(named)}"
+
+
 def places(server, route):
     """The addresses at which a view shows the texts."""
+    if route.path == "/file":
+        # A name of many pages is no address, and one with // is stored as another.
+        named = (place for place, one in enumerate(HOSTILE) if one not in UNNAMEABLE)
+        return [(file_address(server, place), place) for place in named]
     if ":" not in route.path:
         shown = address(route)
         return [(shown + "?query=words", 0)] if route.path == "/search" else [(shown, 0)]
@@ -132,7 +178,9 @@ def places(server, route):
 _UNFOLD = "document.querySelectorAll('main details').forEach((one) => { one.open = true })"
 _STRANGE = """() => [...document.querySelectorAll(
     "img, iframe, object, embed, base, form[action], main script, main style, main input[onfocus]")]
-  .concat([...document.querySelectorAll("a")].filter((one) => !/^#/.test(one.getAttribute("href"))))
+  .concat([...document.querySelectorAll("a")].filter((one) => !/^#/.test(one.getAttribute("href"))
+    && !(one.matches(".outside[target=_blank][rel*=noopener][rel*=noreferrer]")
+         && /^(https?:|mailto:)/.test(one.getAttribute("href")))))
   .concat([...document.querySelectorAll("*")].filter((one) =>
     [...one.attributes].some(({ name }) => name.startsWith("on"))))
   .map((one) => one.cloneNode().outerHTML)"""
@@ -179,7 +227,7 @@ def test_hostile_text_that_comes_in_live_stays_text(watched, viewer):
             [{"ref": f"live-{name}", "kind": "observation", "title": f"{text} live", "text": text}
              for name, text in HOSTILE.items()], embed="later",
         )  # fmt: skip
-    opened(page, "#/")
+    opened(page, "#/timeline?show=items")
     expect(page.get_by_text("window.owned=1> and words live").first).to_be_visible()
     harmless(page, watched)
 
@@ -188,8 +236,10 @@ def test_hostile_text_in_the_address_stays_text(watched, viewer):
     """What a link from elsewhere can bring."""
     for text in HOSTILE.values():
         quoted = viewer.page.evaluate("encodeURIComponent", text)
-        for place in (f"#/search?query={quoted[:1500]}", f"#/?project={quoted[:300]}",
+        for place in (f"#/search?query={quoted[:1500]}", f"#/timeline?project={quoted[:300]}",
                       f"#/stats?days={quoted[:300]}", f"#/projects?sort={quoted[:300]}",
+                      f"#/file?project={quoted[:300]}&path={quoted[:300]}",
+                      f"#/session/S1?find={quoted[:300]}&only={quoted[:300]}",
                       f"#/settings?show={quoted[:300]}", f"#/{quoted[:300]}"):  # fmt: skip
             viewer.page.evaluate("place => { location.hash = place }", place)
             expect(viewer.page.get_by_role("heading", level=1)).to_have_count(1)

@@ -71,7 +71,7 @@ def test_everything_known_of_an_item_and_where_it_leads(viewer, server):
     said = page.locator(".said-whole")
     for text in ("And shown in local time", "Clocks differ.", "Next steps", "Test in June"):
         expect(said).to_contain_text(text)
-    expect(said.locator(".text").first).to_have_text(HOSTILE.replace("`", ""))
+    expect(said.locator(".markdown").first).to_have_text(HOSTILE.replace("`", ""))
     assert said.locator("b").count() == 0
     expect(said.locator("code").first).to_have_text("code <i>")
     aside = page.get_by_role("complementary")
@@ -80,7 +80,8 @@ def test_everything_known_of_an_item_and_where_it_leads(viewer, server):
     assert link.get_attribute("href") == f"#/session/S{number}?at={id_}"
     for name in ("src/tides.py", "docs/clock.md", "gotcha"):
         aside.get_by_role("link", name=name).click()
-        expect(page.locator(".hit a.title").first).to_have_text("Tides are kept in UTC")
+        found = page.locator(".hit a.title, .file-view aside").first
+        expect(found).to_contain_text("Tides are kept in UTC")
         assert page.locator(".hit").count() < 3
         page.go_back()
         page.wait_for_selector(".item-view")
@@ -160,12 +161,12 @@ def test_a_word_on_its_use_by_keyboard_and_taken_back(viewer, server):
 def test_looking_at_it_counts_once_a_visit(viewer, server):
     page = viewer.page
     told: list[str | None] = []
-    page.on("request", lambda one: one.method == "POST" and told.append(one.post_data))
+    page.on("request", lambda one: one.url.endswith("/api/feedback") and told.append(one.post_data))
     id_ = named(server, "Tides")["id"]
     for _ in range(2):
         viewer.to(f"/item/{id_}")
         expect(page.get_by_role("complementary")).to_contain_text("looked at here")
-        viewer.to("/")
+        viewer.to("/timeline")
         page.wait_for_selector(".timeline")
     viewer.to(f"/item/{id_}")
     page.reload()
@@ -208,9 +209,9 @@ def test_what_is_around_it_is_walked_by_keyboard(viewer, server):
 
 def test_a_long_text_begins_and_is_shown_whole_on_demand(viewer, server):
     viewer.to(f"/item/{named(server, 'word')['id']}")
-    text = viewer.page.locator(".said-whole .text")
-    assert len(text.inner_text()) <= 4_000
-    viewer.page.get_by_role("button", name=re.compile("Show all 1.,... characters")).click()
+    text = viewer.page.locator(".said-whole .markdown")
+    assert len(text.inner_text()) <= 6_100
+    viewer.page.get_by_role("button", name=re.compile("Show all of it .1.,... characters")).click()
     assert len(text.inner_text()) > 14_000
 
 

@@ -221,15 +221,53 @@ def test_a_memory_is_retired_and_restored(viewer, home, ids):
     assert status(home, ids["unsure"]) == "active"
 
 
-def test_a_decision_is_retired_only_after_a_second_word(viewer, home, ids):
+def test_before_a_decision_is_retired_it_is_said_that_it_is_meant_to_be_kept(viewer, home, ids):
     viewer.to(f"#/memory/{ids['third']}")
     viewer.page.get_by_role("button", name="Retire…").click()
-    viewer.page.get_by_role("button", name="Retire", exact=True).click()
-    expect(viewer.page.get_by_role("dialog")).to_contain_text("is not deleted")
+    expect(viewer.page.get_by_role("dialog")).to_contain_text("are meant to be kept")
     assert status(home, ids["third"]) == "active"
     viewer.page.get_by_role("button", name="Retire all the same").click()
     expect(viewer.page.locator(".chips")).to_contain_text("Retired")
-    viewer.complaints[:] = [one for one in viewer.complaints if "409" not in one]
+
+
+def test_several_are_retired_and_restored_with_one_dialog_each_by_keyboard(viewer, home, ids):
+    page = viewer.page
+    viewer.to("#/memories")
+    third = page.locator(f"tr[data-memory='{ids['third']}']")
+    expect(third).to_contain_text("1 of 1")
+    expect(third.locator("td[data-label=Confidence]")).to_have_text("certain")
+    expect(page.locator(f"tr[data-memory='{ids['unsure']}']")).to_contain_text("not injected")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    bulk = page.locator(".bulk")
+    expect(bulk).to_contain_text("2 chosen")
+    bulk.get_by_role("button", name="Retire 2").press("Enter")
+    asked = page.get_by_role("dialog")
+    expect(asked).to_contain_text("Also the 1 that are meant to be kept")
+    asked.get_by_role("checkbox").check()
+    asked.get_by_label("Why (for the history)").fill("spring cleaning")
+    asked.get_by_role("button", name="Retire").press("Enter")
+    expect(page.locator("main")).to_contain_text("Nothing is remembered yet")
+    assert {status(home, ids[one]) for one in ("third", "unsure")} == {"retired"}
+    viewer.to("#/memories?status=retired")
+    page.get_by_label("Choose all").check()
+    page.get_by_role("button", name="Restore 3").click()
+    page.get_by_role("dialog").get_by_role("button", name="Restore").click()
+    expect(page.locator("main")).to_contain_text("None here")
+    assert {status(home, ids[one]) for one in ("third", "unsure", "gone")} == {"active"}
+
+
+def test_several_are_forgotten_after_a_preview(viewer, home, ids):
+    page = viewer.page
+    viewer.to("#/memories")
+    page.get_by_label("Choose #").first.check()
+    page.get_by_role("button", name="Forget for good").click()
+    expect(page.get_by_role("dialog")).to_contain_text("1 ")
+    expect(page.locator(".memory-row")).to_have_count(2)
+    page.get_by_role("dialog").get_by_role("button", name="Forget for good").click()
+    expect(page.locator(".memory-row")).to_have_count(1)
 
 
 def test_one_memory_is_put_in_the_place_of_another(viewer, home, ids):

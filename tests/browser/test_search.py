@@ -14,6 +14,7 @@ from tests.browser.conftest import PHONE
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10")]
 
+COLOURS = ("red", "green", "blue", "white")
 HOSTILE = '<img src=x onerror="document.title=1"> lantern'
 
 
@@ -68,7 +69,7 @@ def count_of(page: Page) -> str:
 
 def test_from_the_field_above_to_marked_hits(viewer):
     page = viewer.page
-    page.wait_for_selector(".list .row")
+    page.wait_for_selector("main h1")
     page.keyboard.press("/")
     page.keyboard.type("relit lanterns")
     page.keyboard.press("Enter")
@@ -90,7 +91,7 @@ def test_other_forms_of_a_word_are_marked_and_words_that_only_begin_alike_are_no
 
 def test_after_enter_the_keys_are_for_the_hits_and_escape_empties_nothing(viewer):
     page = viewer.page
-    page.wait_for_selector(".list .row")
+    page.wait_for_selector("main h1")
     field = page.locator("header input[type=search]")
     page.keyboard.press("/")
     page.keyboard.type("lantern relit")
@@ -108,7 +109,7 @@ def test_after_enter_the_keys_are_for_the_hits_and_escape_empties_nothing(viewer
 
 def test_another_view_takes_the_focus_out_of_the_field(viewer):
     page = viewer.page
-    page.wait_for_selector(".list .row")
+    page.wait_for_selector("main h1")
     page.keyboard.press("/")
     viewer.to("/projects")
     expect(page.get_by_role("heading", name="Projects", level=1)).to_be_visible()
@@ -272,7 +273,7 @@ def test_every_factor_of_a_score_by_keyboard_with_an_address(viewer, server):
 
 def test_nothing_asked_teaches_the_language_by_links_that_work(viewer):
     page = viewer.page
-    page.wait_for_selector(".list .row")
+    page.wait_for_selector("main h1")
     page.get_by_role("link", name="Search", exact=True).click()
     expect(page.get_by_role("heading", name="Ask as you would ask a colleague")).to_be_visible()
     expect(page.locator("header input[type=search]")).to_be_focused()
@@ -326,3 +327,72 @@ def test_on_a_phone_in_the_dark_nothing_is_wider_than_the_page(viewer):
     assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == (
         "rgb(24, 26, 25)"
     )
+
+
+def test_hits_come_as_one_types_in_one_step_of_the_history_and_the_last_letters_win(viewer):
+    page, field = viewer.page, viewer.page.locator("header input[type=search]")
+    asked: list[str] = []
+    page.on("request", lambda one: "/api/search/grouped" in one.url and asked.append(one.url))
+    before = page.evaluate("history.length")
+    held = []
+    page.route("**/api/search/grouped?query=mo&*", lambda route: held.append(route))
+    page.keyboard.press("/")
+    page.keyboard.type("mo")
+    page.wait_for_url("**/#/search?query=mo")
+    page.keyboard.type("ss", delay=5)
+    expect(page.locator(".hit")).to_contain_text("colour of moss")
+    page.keyboard.press("Backspace")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("mos")
+    page.wait_for_url("**/#/search?query=mos")
+    assert page.evaluate("history.length") == before + 1
+    assert len(asked) <= 4  # not one a letter
+    page.keyboard.press("Escape")
+    page.go_back()
+    expect(page.get_by_role("heading", name="Now", level=1)).to_be_visible()
+    expect(field).to_have_value("")
+    assert held  # the first question was let go before its answer: nothing of it was drawn
+
+
+def test_hits_of_a_session_stand_together_say_who_speaks_and_the_histogram_filters(viewer, home):
+    page, now = viewer.page, time.time()
+    said = {"kind": "message", "session": "s-1", "agent": "claude-code", "project": "harbour"}
+    with yester.open(home) as memory:
+        memory.add([
+            said | {"ref": f"m{n}", "role": ("assistant", "user")[n % 2], "epoch": now - n,
+                    "text": f"The beacon number {n} shows {COLOURS[n]}."}
+            for n in range(4)
+        ] + [said | {"ref": "t", "role": "tool", "tool": "Bash", "epoch": now - 9e6,
+                     "text": "grep beacon lights.txt"}], embed="later")  # fmt: skip
+    viewer.to("/search?query=beacon")
+    group = page.locator(".group[data-session]")
+    expect(group).to_have_count(1)
+    assert group.locator(".hit:visible").count() == 3
+    group.get_by_role("button", name="2 more of this session").click()
+    assert group.locator(".hit:visible").count() == 5
+    speakers = set(group.locator(".speaker").all_inner_texts())
+    assert speakers == {"claude-code", "You", "Bash by claude-code"}
+    bars = page.locator(".histogram a.bin")
+    expect(bars).to_have_count(2)
+    bars.first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(bars.last).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    expect(page.locator(".hit")).to_have_count(1)
+    expect(page.locator(".hit .speaker")).to_have_text("Bash by claude-code")
+    expect(page.get_by_role("list", name="Filters that are set")).to_contain_text("Since: 20")
+
+
+def test_a_search_is_saved_in_this_browser_and_taken_off_again(viewer):
+    page = viewer.page
+    viewer.to("/search?query=moss&project=garden")
+    page.get_by_role("button", name="☆ Save").click()
+    expect(page.get_by_role("button", name="★ Saved")).to_be_visible()
+    viewer.to("/search")
+    page.get_by_role("link", name="moss · Project: garden").click()
+    expect(page.locator(".hit")).to_contain_text("colour of moss")
+    page.reload()
+    page.get_by_role("button", name="Remove the saved search moss · Project: garden").click()
+    expect(page.get_by_role("button", name="☆ Save")).to_be_visible()
+    expect(page.locator(".saved")).to_have_count(0)

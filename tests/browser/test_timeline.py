@@ -49,6 +49,13 @@ def home(tmp_path: Path, many: Path) -> Path:
     return shutil.copytree(many, tmp_path / "memory")
 
 
+@pytest.fixture
+def viewer(viewer: Viewer) -> Viewer:
+    viewer.to("/timeline")
+    viewer.page.wait_for_selector(".view.timeline")
+    return viewer
+
+
 def drawn(page: Page) -> list[tuple[int, str]]:
     """(place, title) of the rows in the page, once none of them is empty."""
     page.wait_for_function(

@@ -224,13 +224,17 @@ class _Teller:
         )  # fmt: skip
 
     def find_decisions(self, project: str, file: str) -> Iterator[Turn]:
-        """The newest, without those of work that did not hold."""
-        kinds = ("observation", "memory")
-        filters = Filters((project,), kinds, ("decision",), files=(file,))
-        for item in self._store.select(filters, Paging(_DECISIONS)):
-            card = find_card(self._store, make_hit(item, {}))
-            if card is None or holds(card):
-                yield self._tell_item(item)
+        yield from map(self._tell_item, find_decisions(self._store, project, file))
+
+
+def find_decisions(store: Store, project: str, file: str) -> Iterator[Item]:
+    """The newest about a file, without those of work that did not hold."""
+    kinds = ("observation", "memory")
+    filters = Filters((project,), kinds, ("decision",), files=(file,))
+    for item in store.select(filters, Paging(_DECISIONS)):
+        card = find_card(store, make_hit(item, {}))
+        if card is None or holds(card):
+            yield item
 
 
 def _replaced_text(item: Item) -> str:

@@ -131,7 +131,7 @@ def choose_context(
 
 # --- shown before it happens ----------------------------------------------------------------------
 
-_FLOOR = "below the floor"
+_FLOOR = "unlikely to help"
 # What a prompt may be that needs no search, besides short.
 _NOT_LOOKED_UP = {
     "slash command": "a slash command is not looked up",

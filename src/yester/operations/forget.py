@@ -25,6 +25,7 @@ from yester.operations.fields import about
 from yester.operations.request import DatedRequest, Request, make_filters
 from yester.operations.wishes import Progress, Wish, grant_wish, has_words, list_copies
 from yester.redact import redact
+from yester.sharing.roam import load_state
 from yester.store import walk_items
 from yester.text.sentences import shorten_text
 from yester.tombstones import Key, Tombstones, label_keys, ref_key, text_key
@@ -201,6 +202,10 @@ def _bury_items(
     sessions = {one.key for one in chosen.sessions} | {*found.emptied}
     keys: dict[Key, int] = {("project", key): now for key in chosen.projects}
     keys |= {("session", key): now for key in sessions}
+    for item in gone:  # what another machine has said, whose clock may run ahead
+        for key in (("project", item.project), ("session", item.session)):
+            if key in keys:
+                keys[key] = max(keys[key], item.epoch, item.updated)
     for one in found.sessions:
         named = one.key in sessions or has_words(one.branch, chosen.words or ["\0"])
         keys |= dict.fromkeys(label_keys(one if named else replace(one, branch="")), now)
@@ -237,7 +242,10 @@ def _describe_forgetting(
         newest=max((item.epoch for item in gone), default=0),
         samples=[] if done else samples[:_SAMPLES], marked=list(found.marked),
         backups=[path.name for path in list_copies(memory.home)], dropped={},
-        elsewhere=[*_list_transcripts(memory, found), *_list_notes(memory, gone)],
+        elsewhere=[
+            *_list_transcripts(memory, found), *_list_notes(memory, gone),
+            *_list_log(memory, gone),
+        ],
         message=f"{many} {told}. {_NO_UNDO}",
     )  # fmt: skip
 
@@ -264,6 +272,14 @@ def _list_transcripts(memory: Memory, found: Forgotten) -> Iterator[Elsewhere]:
         plain = own and Path(path).suffix in (".jsonl", ".json", ".md")
         command = f"rm -- {quote(path)}" if plain else f"delete the session in {agent}"
         yield Elsewhere(path=path, whose=agent, command=command)
+
+
+def _list_log(memory: Memory, gone: Sequence[Item]) -> Iterator[Elsewhere]:
+    """The log of the user's machines, which has it under its key until there is another."""
+    state = load_state(memory.home) if gone else None
+    if state is not None:
+        path, whose = redact(state.to), "yours, encrypted"
+        yield Elsewhere(path=path, whose=whose, command="yester roam --new-key")
 
 
 def _list_notes(memory: Memory, gone: Sequence[Item]) -> Iterator[Elsewhere]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from yester.agents.descriptors import Agent, find_agent
 from yester.context.cards import find_open_ends, read_cards
 from yester.context.lines import quote_text
@@ -36,6 +38,12 @@ def resume_words(session: Session) -> list[str]:
         label = agent.label or session.agent
         raise UsageError(f"{label} has no command that takes up a session by its id")
     return [agent.program, *(word.format(session=session.key) for word in agent.resume)]
+
+
+def resume_line(session: Session) -> str:
+    """The same for a shell, in the session's folder."""
+    place = f"cd {shlex.quote(session.cwd)} && " if session.cwd else ""
+    return place + shlex.join(resume_words(session))
 
 
 def begin_words(agent: Agent, text: str) -> list[str]:

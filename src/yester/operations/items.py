@@ -17,20 +17,24 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 
 from yester import model
-from yester.cards.tools import call_title, split_call
+from yester.cards.tools import call_title, shell_command, split_call
 from yester.clock import format_day, format_iso
 from yester.context.lines import ESTIMATE_NOTE, item_icon
 from yester.errors import StoreError
+from yester.ingest.prepare import SHELLS
 from yester.memories.chains import list_chain
 from yester.memory import Memory, missing_items
 from yester.model import Feedback, Filters, Hit, Injection, Paging, UseCounts
 from yester.operations import fields
 from yester.operations import request as requests
+from yester.operations.fields import about
 from yester.recall.feedback import GIVEN_BY_HAND, WORTH, usefulness
 from yester.recall.rank import TOLD
 from yester.redact import redact, redact_value
 from yester.store.contract import Store
+from yester.store.figures import name_origins
 from yester.text.document import item_text, reading_cost
+from yester.text.edits import find_edits
 from yester.text.sentences import find_snippet, shorten_text
 
 _TITLE, _SUBTITLE, _NAME = 100, 80, 40  # characters of an index row
@@ -59,6 +63,24 @@ class Summary(Struct, kw_only=True):
     discovery_tokens: int
     created_at_epoch: int
     text: str
+
+
+class ChangedPlace(Struct, kw_only=True):
+    """A place of a file that a tool has changed."""
+
+    file: str
+    before: str
+    after: str
+    known: Annotated[bool, about("False where what was there before is not told.")]
+
+
+class Call(Struct, kw_only=True):
+    """What a tool was told: a shell its command, an editor its changes."""
+
+    command: str = ""
+    status: int | None = None
+    changes: list[ChangedPlace] = field(default_factory=list)
+    cut: bool = False
 
 
 class Row(Struct, kw_only=True):
@@ -93,6 +115,7 @@ class Row(Struct, kw_only=True):
     narrative: str | UnsetType = UNSET
     input: str | UnsetType = UNSET
     output: str | UnsetType = UNSET
+    call: Call | UnsetType = UNSET
     facts: list[str] | UnsetType = UNSET
     files: list[str] | UnsetType = UNSET
     files_read: list[str] | UnsetType = UNSET
@@ -124,11 +147,14 @@ class Row(Struct, kw_only=True):
     learnings: str | UnsetType = UNSET
     files_edited: list[str] | UnsetType = UNSET
     sources: list[int] | UnsetType = UNSET
+    machine: str | UnsetType = UNSET
 
 
 # What the full form has of an item as it is there, and what of that must stay as it is.
 _SAME = [
-    one.name for one in structs.fields(Row) if not one.required and hasattr(model.Item, one.name)
+    one.name
+    for one in structs.fields(Row)
+    if not one.required and one.name != "call" and hasattr(model.Item, one.name)
 ]
 _IDENTITY = ("session", "ref", "source")
 
@@ -162,9 +188,23 @@ class Rows:
     def item_rows(self, items: Iterable[model.Item]) -> list[Row]:
         return [self.item_row(item) for item in items]
 
-    def hit_rows(self, hits: Sequence[Hit], explain: bool = False) -> list[Row]:
+    def hit_rows(
+        self, hits: Sequence[Hit], explain: bool = False, speakers: bool = False
+    ) -> list[Row]:
+        """With `speakers`, who speaks in each, which tool, and in which agent."""
         items = {item.id: item for item in self._store.get([hit.id for hit in hits])}
-        return [self._hit_row(hit, items[hit.id], explain) for hit in hits if hit.id in items]
+        found = [self._hit_row(hit, items[hit.id], explain) for hit in hits if hit.id in items]
+        for row in found if speakers else ():
+            item = items[row.id]
+            row.role, row.tool = redact(item.role) or UNSET, redact(item.tool) or UNSET
+            row.actor, row.agent = redact(item.actor) or UNSET, item.agent or UNSET
+        return found
+
+    def sessions_of(self, hits: Sequence[Hit]) -> list[Session]:
+        """The sessions that hits belong to, each once."""
+        found = [self._session(hit.session, hit.agent) for hit in hits if hit.session]
+        known = {session.id: session for session in found if session is not None}
+        return [self.describe_session(session) for session in known.values()]
 
     def _hit_row(self, hit: Hit, item: model.Item, explain: bool) -> Row:
         row = self.item_row(item, hit.text, hit.title)
@@ -194,6 +234,7 @@ class Rows:
             project=shorten_text(self._project_name(item.project), _NAME),
             tokens=reading_cost(item),
         )  # fmt: skip
+        row.machine = redact(name_origins(self._store, [item.id]).get(item.id, "")) or UNSET
         if item.concepts:
             row.concepts = [redact(one) for one in item.concepts[:_CONCEPTS]]
         if self._full:
@@ -215,6 +256,7 @@ class Rows:
             given, output = split_call(item)
             row.input = redact(given)
             row.output = UNSET if output is None else redact(output)
+            row.call = describe_call(item)
         row.created_at_iso, row.updated_at_epoch = format_iso(item.epoch), item.updated
         session = self._session(item.session, item.agent) if item.session else None
         row.session_db_id, row.read_tokens = session.id if session else 0, row.tokens
@@ -263,6 +305,22 @@ class Rows:
     def _first_item(self, session: model.Session) -> int:
         found = self._store.select(session_filters(session), Paging(1, oldest_first=True))
         return found[0].id if found else 0
+
+
+def describe_call(item: model.Item) -> Call | UnsetType:
+    if item.call is None:
+        return UNSET
+    command = shell_command(item) if item.tool.lower() in SHELLS else ""
+    changes = [
+        ChangedPlace(
+            file=redact(one.file), before=redact(one.before), after=redact(one.after),
+            known=one.blind == 0 or item.call.cut,
+        )
+        for one in (find_edits(item) if item.files_modified and not command else ())
+    ]  # fmt: skip
+    return Call(
+        command=redact(command), status=item.call.status, changes=changes, cut=item.call.cut
+    )
 
 
 def _add_summary(row: Row, summary: Summary) -> None:

@@ -20,7 +20,7 @@ from yester.memories.memory import GLOBAL, normalise_tags, read_history
 from yester.memories.remember import Draft
 from yester.memory import Memory as OpenedMemory
 from yester.memory import unknown_name
-from yester.model import STATUSES, Change, Filters, Memo, Paging, Project, replace
+from yester.model import STATUSES, Change, Filters, Injection, Memo, Paging, Project, replace
 from yester.operations import fields
 from yester.operations.fields import about
 from yester.operations.items import Use, describe_use
@@ -28,6 +28,7 @@ from yester.operations.request import DatedRequest, ItemRequest, Request, make_a
 from yester.project import Projects, named_project
 from yester.recall.recall import Asked
 from yester.redact import redact, redact_value
+from yester.store.contract import Store
 from yester.text.document import reading_cost
 from yester.text.sentences import shorten_text
 from yester.text.terms import query_terms, text_terms
@@ -72,6 +73,7 @@ class MemoriesRequest(DatedRequest, kw_only=True):
     format: fields.Shape = "index"
     project: fields.ProjectName = ""
     types: fields.Names = field(default=[], name="type")
+    use: bool = False
 
 
 class ReviewRequest(Request, kw_only=True):
@@ -152,6 +154,10 @@ class Memory(Struct, kw_only=True):
     supersedes: int
     superseded_by: int
     tokens: int
+    kept: bool
+    given: int | UnsetType = UNSET
+    used_in: int | UnsetType = UNSET
+    last_given: int | UnsetType = UNSET
 
 
 class Field(Struct, kw_only=True):
@@ -230,6 +236,7 @@ def describe_memory(opened: OpenedMemory, memo: Memo, full: bool = True) -> Memo
         slug=redact(memo.slug), scope=memo.scope, path=redact(memo.path), version=memo.version,
         created=item.epoch, since=memo.since, reason=redact(memo.reason),
         superseded_by=lifecycle.successor_id(opened.reading, item.id), tokens=reading_cost(item),
+        kept=not categories.category_of(item.type).deletable,
     )  # fmt: skip
 
 
@@ -305,8 +312,18 @@ def list_memories(memory: OpenedMemory, request: MemoriesRequest) -> Memories:
         memory.check_names(filters)
     full = request.format == "full"
     results = [describe_memory(memory, memo, full) for memo in found[: request.limit]]
+    if request.use:
+        _add_use(memory.reading, results)
     more = len(found) > request.limit
     return Memories(count=len(results), more=more, format=request.format, results=results)
+
+
+def _add_use(store: Store, results: Sequence[Memory]) -> None:
+    """In how many sessions each was given and used, and when it was given last."""
+    for one, known in zip(results, describe_use(store, [one.id for one in results]), strict=True):
+        last = store.entries(Injection, {"item": one.id}, Paging(1))
+        one.given, one.used_in = known.shown, known.used_in
+        one.last_given = last[0].epoch if last else 0
 
 
 def _search_memos(

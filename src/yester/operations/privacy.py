@@ -26,7 +26,8 @@ from yester.operations.request import NoRequest, Request
 from yester.operations.wishes import list_copies, load_wish, own_files
 from yester.project import Projects
 from yester.redact import redact
-from yester.store import read_values
+from yester.sharing.roam import load_state
+from yester.store import is_server_url, keeps_file, read_values, store_values
 from yester.tombstones import Tombstones
 
 _CHUNK = 1 << 23  # bytes of a file that are looked at together
@@ -119,6 +120,16 @@ def _name_file(home: Path, path: Path, copy: bool) -> str:
 
 def _list_leaving(memory: Memory) -> Iterator[Leaving]:
     config = memory.config
+    if (roaming := load_state(memory.home)) is not None:
+        yield Leaving(
+            what="every item, encrypted, but those of private projects",
+            where=_name_host(roaming.to) or redact(roaming.to), setting="yester roam",
+        )  # fmt: skip
+    if is_server_url(memory.target):
+        yield Leaving(
+            what="everything that is kept, and every question",
+            where=_name_host(str(memory.target)), setting="the file database in yester's folder",
+        )  # fmt: skip
     if config["embedder"] == "http":
         yield Leaving(
             what="the text of every item, and of every question",
@@ -187,6 +198,18 @@ def verify_absence(memory: Memory, request: VerifyRequest) -> Verified:
                 )
         found += [
             Occurrence(path=str(path), string=number, times=many) for number, many in times.items()
+        ]
+    store = memory.reading
+    if not keeps_file(store):
+        times = Counter[int]()
+        for part in store_values(store):
+            times.update(
+                n for n, some in enumerate(forms, 1) if any(x in part.lower() for x in some)
+            )
+        databases.append(Path(store.location))
+        found += [
+            Occurrence(path=store.location, string=number, times=many)
+            for number, many in times.items()
         ]
     where = f"{len(files):,} files, {size:,} bytes, {len(databases)} databases row by row"
     told = "found in " + ", ".join(sorted({one.path for one in found})) if found else "not found"

@@ -10,21 +10,25 @@ agent's file: that would hold what was redacted.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from yester.agents.descriptors import find_agent
 from yester.clock import DAY
 from yester.errors import NotFound, UsageError
 from yester.memory import Memory
-from yester.model import Filters, Hit, Injection, Paging, Session, replace
+from yester.model import Filters, Hit, Injection, Item, Paging, Session, replace
 from yester.operations import fields, items
 from yester.operations import request as requests
 from yester.operations.context import LeftOut, describe_omissions
 from yester.operations.fields import about
+from yester.operations.handoff import resume_line
 from yester.recall import timeline
 from yester.recall.recall import Answer, Asked, describe_reach
 from yester.recall.timeline import ANCHORS, LATEST, recent_sessions
+from yester.redact import redact
 from yester.store.contract import Store
 from yester.store.figures import Facets, filter_facets, item_facets, vector_backlog
 from yester.text.terms import query_terms
@@ -58,6 +62,10 @@ class EverythingSearch(SearchRequest, kw_only=True):
     types: fields.Names = field(default=[], name="obs_type")
     kinds: list[fields.Kind] = field(default_factory=list)
     before: fields.Text | None = None
+
+
+class GroupedSearch(EverythingSearch, kw_only=True):
+    """The same for people: with the sessions of the hits, and who speaks in each."""
 
 
 class ObservationSearch(SearchRequest, kw_only=True):
@@ -240,6 +248,7 @@ class Found(Struct, kw_only=True):
     file_path: str | UnsetType = field(default=UNSET, name="filePath")
     concept: str | UnsetType = UNSET
     note: str | UnsetType = UNSET
+    sessions: list[items.Session] | UnsetType = UNSET
     explain: Explained | UnsetType = UNSET
 
 
@@ -247,7 +256,8 @@ def search_items(memory: Memory, request: SearchRequest) -> Found:
     began = time.perf_counter()
     found = find_matches(memory, request)
     rows = items.Rows(memory.reading, query_terms(request.query), request.format == "full")
-    results = rows.hit_rows(found.hits, request.explain)
+    grouped = isinstance(request, GroupedSearch)
+    results = rows.hit_rows(found.hits, request.explain, speakers=grouped)
     results += [rows.session_row(*one) for one in found.sessions]
     if not results:
         memory.check_names(found.filters)
@@ -265,6 +275,7 @@ def search_items(memory: Memory, request: SearchRequest) -> Found:
         file_path=request.path if isinstance(request, FileSearch) else UNSET,
         concept=request.concept if isinstance(request, ConceptSearch) else UNSET,
         note=note or UNSET,
+        sessions=rows.sessions_of(found.hits) if grouped else UNSET,
         explain=explain_answer(answer, memory.reading) if answer and request.explain else UNSET,
     )
 
@@ -282,6 +293,7 @@ def explain_answer(answer: Answer, store: Store) -> Explained:
 # --- sessions -------------------------------------------------------------------------------------
 
 Depth = Annotated[int, Meta(ge=0, le=100)]
+_IN_ORDER = Paging(oldest_first=True)
 
 
 class SessionsRequest(requests.DatedRequest, kw_only=True):
@@ -300,6 +312,8 @@ class TranscriptRequest(SessionRequest, kw_only=True):
     offset: fields.Offset = 0
     kinds: fields.Kinds = field(default_factory=list)
     format: fields.Shape = "full"
+    only: Literal["", "said", "prompts", "edits", "errors"] = ""
+    find: Annotated[str, Meta(max_length=400)] = ""
 
 
 class Sessions(Struct, kw_only=True):
@@ -313,6 +327,7 @@ class SessionShown(Struct, kw_only=True):
     summary: items.Summary | None
     shown: int
     shown_tokens: int
+    resume: str
 
 
 class Transcript(Struct, kw_only=True):
@@ -321,6 +336,20 @@ class Transcript(Struct, kw_only=True):
     offset: int
     results: list[items.Row]
     more: bool
+    total: int | UnsetType = UNSET
+
+
+class SessionFile(Struct, kw_only=True):
+    """A file of a session: how often it was changed and read, and where last."""
+
+    path: str
+    edits: int
+    reads: int
+    last: int
+
+
+class SessionFiles(Struct, kw_only=True):
+    files: list[SessionFile]
 
 
 def list_sessions(memory: Memory, request: SessionsRequest) -> Sessions:
@@ -344,6 +373,7 @@ def show_session(memory: Memory, request: SessionRequest) -> SessionShown:
         summary=items.make_summary(told) if told else None,
         shown=len(lines),
         shown_tokens=sum(line.tokens for line in lines),
+        resume=redact(resume_line(session)) if find_agent(session.agent).resume else "",
     )
 
 
@@ -351,7 +381,12 @@ def show_transcript(memory: Memory, request: TranscriptRequest) -> Transcript:
     """What was recorded of it, in order."""
     store, session = memory.reading, memory.find_session(request.session)
     here = replace(items.session_filters(session, request.kinds), echoes=True)
-    found = store.select(here, Paging(request.limit + 1, request.offset, oldest_first=True))
+    total: int | UnsetType = UNSET
+    if request.only or request.find:
+        passing = [one for one in store.select(here, _IN_ORDER) if _is_wanted(one, request)]
+        total, found = len(passing), passing[request.offset :][: request.limit + 1]
+    else:
+        found = store.select(here, Paging(request.limit + 1, request.offset, oldest_first=True))
     rows = items.Rows(store, full=request.format == "full")
     results = rows.item_rows(found[: request.limit])
     behind = items.distinct_items(store.evidence([row.id for row in results]))
@@ -360,8 +395,39 @@ def show_transcript(memory: Memory, request: TranscriptRequest) -> Transcript:
             row.sources = list(behind[row.id])
     return Transcript(
         session=rows.describe_session(session), count=len(results), offset=request.offset,
-        results=results, more=len(found) > request.limit,
+        results=results, more=len(found) > request.limit, total=total,
     )  # fmt: skip
+
+
+def _is_wanted(item: Item, request: TranscriptRequest) -> bool:
+    match request.only:
+        case "said" if item.role in ("tool", "thinking"):
+            return False
+        case "prompts" if item.kind != "prompt":
+            return False
+        case "edits" if not item.files_modified:
+            return False
+        case "errors" if "error" not in item.tags:
+            return False
+    return request.find.casefold() in redact(item.body or item.title).casefold()
+
+
+def list_session_files(memory: Memory, request: SessionRequest) -> SessionFiles:
+    """The files of a session, those that were changed first."""
+    here = items.session_filters(memory.find_session(request.session), ("message",))
+    edits, reads, last = Counter[str](), Counter[str](), dict[str, int]()
+    for item in memory.reading.select(here, _IN_ORDER):
+        edits.update(dict.fromkeys(item.files_modified, 1))
+        reads.update(dict.fromkeys(item.files_read, 1))
+        for path in item.files:
+            if path in item.files_modified or not edits[path]:
+                last[path] = item.id
+    ranked = sorted(last, key=lambda path: (not edits[path], -edits[path] - reads[path], path))
+    files = [
+        SessionFile(path=redact(one), edits=edits[one], reads=reads[one], last=last[one])
+        for one in ranked
+    ]
+    return SessionFiles(files=files)
 
 
 # --- what happened around something --------------------------------------------------------------

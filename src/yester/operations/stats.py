@@ -13,6 +13,7 @@ from yester.context.lines import ESTIMATE_NOTE
 from yester.llm import budget
 from yester.llm.budget import DAY, day_of
 from yester.memory import Memory
+from yester.model import replace
 from yester.operations.request import Request, make_answer
 from yester.redact import redact
 from yester.store import figures
@@ -28,7 +29,7 @@ class StatsRequest(Request, kw_only=True):
 
 
 class SeriesRequest(Request, kw_only=True):
-    days: Annotated[int, Meta(ge=1, le=366)] = 30
+    days: Annotated[int, Meta(ge=1, le=3650)] = 30
 
 
 # --- what there is --------------------------------------------------------------------------------
@@ -54,6 +55,7 @@ class Stats(Struct, kw_only=True):
     newest: int | None
     distilled: list[figures.Distilled]
     shown: list[figures.ShownAt]
+    use: list[figures.ProjectUse]
     reflexes: list[figures.Reflex]
     note: str
 
@@ -72,6 +74,10 @@ def count_contents(memory: Memory, request: StatsRequest) -> Stats:
         lag_ms=figures.middle_lag(store, _LAGS),
         distilled=figures.distilled_totals(store),
         shown=figures.shown_totals(store, since),
+        use=[
+            replace(one, project=redact(one.project))
+            for one in figures.use_by_project(store, since)
+        ],
         reflexes=figures.reflex_totals(store, since),
         note=ESTIMATE_NOTE,
     )
@@ -95,10 +101,12 @@ class Series(Struct, kw_only=True):
     shown_tokens: list[int]
     discovered_tokens: list[int]
     shown_lines: list[int]
+    used_lines: list[int]
     lag_ms: Middles
     answer_ms: Middles
     errors_met: list[int]
     errors_ended: list[int]
+    errors_again: list[int]
     spend: list[float]
     note: str
 
@@ -116,17 +124,20 @@ def count_days(memory: Memory, request: SeriesRequest) -> Series:
     for row in figures.spending_by_day(store, since):
         dollars[row.day] += row.cost  # type: ignore[assignment]  # a Counter adds floats as well
     names = [time.strftime("%Y-%m-%d", time.gmtime(day * 86_400)) for day in days]
-    shown = [daily.shown.get(day, (0, 0, 0)) for day in days]
+    shown = [daily.shown.get(day, (0, 0, 0, 0)) for day in days]
+    errors = [daily.errors.get(day, (0, 0, 0)) for day in days]
     return Series(
         days=names,
         items=_largest_curves(daily.items, days),
-        shown_tokens=[tokens for _, tokens, _ in shown],
-        discovered_tokens=[behind for _, _, behind in shown],
-        shown_lines=[lines for lines, _, _ in shown],
+        shown_tokens=[tokens for _, tokens, _, _ in shown],
+        discovered_tokens=[behind for _, _, behind, _ in shown],
+        shown_lines=[lines for lines, _, _, _ in shown],
+        used_lines=[used for *_, used in shown],
         lag_ms=_make_middles(daily.lags, days),
         answer_ms=_make_middles(daily.answers, days),
-        errors_met=[daily.errors.get(day, (0, 0))[0] for day in days],
-        errors_ended=[daily.errors.get(day, (0, 0))[1] for day in days],
+        errors_met=[met for met, _, _ in errors],
+        errors_ended=[ended for _, ended, _ in errors],
+        errors_again=[again for _, _, again in errors],
         spend=[round(dollars[name], 6) for name in names],
         note=ESTIMATE_NOTE,
     )

@@ -93,7 +93,7 @@ def grant_wish(memory: Memory, wish: Wish, progress: Progress) -> dict[str, str]
     _save_wish(home, wish)
     with no_worker(home):
         _change_store(store, wish, home)
-        for path in store_files(home):
+        for path in store_files(memory.target):
             progress("the store is written anew", 0, 1)
             scrub_store(path, home)
         with write_lock(home / "run" / "restore.lock", _STOPPING):

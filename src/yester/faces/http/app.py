@@ -12,7 +12,7 @@ import mimetypes
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -27,10 +27,19 @@ from yester import __version__
 from yester.errors import NotYours, UsageError
 from yester.faces.http import table
 from yester.faces.http.guard import Failed, Guard, Slowdown, read_method
-from yester.faces.http.login import BEARER_SECONDS, PROGRAM, USER, Keys, is_another_user, take_code
+from yester.faces.http.login import (
+    ADDRESS,
+    BEARER_SECONDS,
+    PROGRAM,
+    USER,
+    Keys,
+    is_another_user,
+    take_code,
+)
 from yester.faces.http.request import Refusal, read_body, read_query
 from yester.faces.http.stream import Stream, is_cursor
 from yester.memory import Memory
+from yester.redact import redact
 from yester.tables import load_table
 
 T = TypeVar("T")
@@ -114,7 +123,7 @@ class App:
         folder: Path = FOLDER,
         slowdown: Slowdown | None = None,
     ) -> None:
-        self._memory, self._keys = memory, keys
+        self._memory, self._keys, self._port = memory, keys, port
         self._slowdown = slowdown or Slowdown()
         self._pool, self._stream_pool = Pool(memory, _THREADS), Pool(memory, 1)
         self.stream = Stream(self._stream_pool.run, failed)
@@ -127,6 +136,10 @@ class App:
             ),
             "/api/openapi.json": _encode_document,
         }
+        self._own: dict[str, Callable[[Scope, Any], Awaitable[object]]] = {
+            "/api/login": self._log_in, "/api/login/prove": self._prove_grant,
+            "/api/grants": self._create_grant,
+        }  # fmt: skip
         by_path: dict[str, dict[str, table.Endpoint]] = {}
         for one in table.ENDPOINTS:
             by_path.setdefault(one.path, {})[one.method] = one
@@ -182,20 +195,38 @@ class App:
         if endpoint.path in self._constants:
             body = self._constants[endpoint.path]()
         elif endpoint.operation is None:
-            body = await self._log_in(scope, request)
+            body = msgspec.json.encode(await self._own[endpoint.path](scope, request))
         else:
             origin = scope.get("yester.origin", PROGRAM)
             body = await self._pool.run(_answer_request, endpoint, request, origin)
         return Response(body, media_type=endpoint.content)
 
-    async def _log_in(self, scope: Scope, request: table.Login) -> bytes:
-        foreign = is_another_user(scope.get("client"))
-        origin = "" if foreign else take_code(self._memory.home, request.code, time.time())
+    async def _log_in(self, scope: Scope, request: table.Login) -> table.Bearer:
+        """By a one-time code, or by a grant. Neither helps another user of this machine: a link can
+        be seen, and a page that another program serves can read what its tab has kept."""
+        origin, grant = "", request.grant.partition(".")[0]
+        if not is_another_user(scope.get("client")):
+            if grant:
+                origin = self._keys.grants.find_origin(request.grant)
+            elif request.code:
+                origin = take_code(self._memory.home, request.code, time.time())
         if not origin:
             await self._slowdown.delay_answer()
-            raise Refusal("code")
-        bearer = table.Bearer(token=self._keys.issue_bearer(origin), expires_in=BEARER_SECONDS)
-        return msgspec.json.encode(bearer)
+            raise Refusal("grant" if grant else "code")
+        token = self._keys.issue_bearer(origin, grant)
+        return table.Bearer(token=token, expires_in=BEARER_SECONDS)
+
+    async def _prove_grant(self, scope: Scope, request: table.Prove) -> table.Proof:  # noqa: ARG002
+        address = f"{ADDRESS}:{self._port}"  # never what Host says: a relay could choose that
+        proof = self._keys.grants.prove(request.grant, address, request.nonce)
+        if not proof:
+            await self._slowdown.delay_answer()
+            raise Refusal("grant")
+        return table.Proof(proof=proof)
+
+    async def _create_grant(self, scope: Scope, request: table.NewGrant) -> table.NewGranted:
+        origin = scope["yester.origin"]
+        return table.NewGranted(grant=self._keys.grants.create(origin, redact(request.browser)))
 
     def _follow_stream(self, scope: Scope) -> Response:
         if self.stream.clients >= MOST_STREAMS:

@@ -23,11 +23,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from yester.errors import UsageError, YesterError
 from yester.faces.http.app import App
-from yester.faces.http.login import read_port
+from yester.faces.http.login import ADDRESS, read_port
 from yester.faces.http.request import CONTENT_TYPE, Refusal, make_problem
 from yester.files import replace_file
 
-ADDRESS = "127.0.0.1"
 _TRIED = 20  # ports behind the one that is wanted
 _HEAD_SECONDS = 10.0  # from the first byte of a request to the last of its head
 _STALLED_SECONDS = 30.0  # an answer that nobody takes
@@ -151,6 +150,11 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._app.close()
         await super().shutdown(sockets)
+        # Whoever has not hung up by now is hung up on: else its socket outlives the loop.
+        for connection in list(self.server_state.connections):
+            if (transport := connection.transport) is not None:
+                transport.abort()
+        await asyncio.sleep(0)
 
 
 def serve(

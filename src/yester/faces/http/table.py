@@ -13,6 +13,8 @@ import msgspec
 from msgspec import UNSET, Meta, Struct
 
 from yester import __version__
+from yester.errors import NotYours
+from yester.faces.http.login import USER, Grants, GrantUse
 from yester.faces.http.request import Problem
 from yester.memory import Memory
 from yester.operate.doctor import examine_quickly
@@ -65,13 +67,34 @@ class Endpoint:
 # --- what the app answers itself ------------------------------------------------------------------
 
 
+_Secret = Annotated[str, Meta(max_length=200)]
+
+
 class Login(requests.Request, kw_only=True):
-    code: Annotated[str, Meta(min_length=1, max_length=200)]
+    code: _Secret = ""
+    grant: _Secret = ""
 
 
 class Bearer(Struct, kw_only=True):
     token: str
     expires_in: int
+
+
+class Prove(requests.Request, kw_only=True):
+    grant: _Secret
+    nonce: Annotated[str, Meta(min_length=16, max_length=200)]
+
+
+class Proof(Struct, kw_only=True):
+    proof: str
+
+
+class NewGrant(requests.Request, kw_only=True):
+    browser: Annotated[str, Meta(max_length=100)] = ""
+
+
+class NewGranted(Struct, kw_only=True):
+    grant: str
 
 
 class Health(Struct, kw_only=True):
@@ -150,10 +173,40 @@ def _name_state(state: str, fix: str) -> Literal["ok", "warn", "bad"]:
     return "warn" if state == "note" and fix else "ok"
 
 
+# --- tabs that may come back ----------------------------------------------------------------------
+
+
+class GrantsShown(Struct, kw_only=True):
+    grants: list[GrantUse]
+
+
+class RevokeRequest(requests.Request, kw_only=True):
+    names: Annotated[list[Annotated[str, Meta(max_length=100)]], Meta(min_length=1, max_length=200)]
+
+
+class Revoked(Struct, kw_only=True):
+    revoked: int
+
+
+def list_grants(memory: Memory, request: requests.NoRequest) -> GrantsShown:  # noqa: ARG001
+    """Tabs of browsers that may come back without a new link."""
+    return GrantsShown(grants=Grants(memory.home).list_grants())
+
+
+def revoke_grants(memory: Memory, request: RevokeRequest) -> Revoked:
+    """Lock tabs out: their grants are removed, and what they have been given ends at once."""
+    if memory.origin != USER:
+        raise NotYours("tabs are locked by the user alone")
+    grants = Grants(memory.home)
+    return Revoked(revoked=sum(grants.remove(name) for name in set(request.names)))
+
+
 # --- the table ------------------------------------------------------------------------------------
 
 # What the rows name of what the app answers itself.
-_OWN = {one.__name__: one for one in (Login, Bearer, Health, Manual, dict, str)}
+_OWN = {one.__name__: one for one in (
+    Login, Bearer, Prove, Proof, NewGrant, NewGranted, Health, Manual, dict, str,
+)}  # fmt: skip
 
 
 def _load_endpoints() -> Iterator[Endpoint]:

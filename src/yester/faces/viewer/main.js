@@ -1,15 +1,18 @@
 // Enter, draw the frame, and show the view the address names.
 
-import { Problem, enter, leave } from "/core/api.js";
+import { Problem, authorize, enter, leave, post, waitLocked } from "/core/api.js";
+import { copyable } from "/core/clipboard.js";
 import { fill, h } from "/core/dom.js";
-import { sentence } from "/core/words.js";
-import { match, here, to } from "/core/router.js";
+import { sentence } from "/core/format.js";
+import { grantName } from "/core/grant.js";
+import { palette } from "/core/palette.js";
+import { go, match, here, to } from "/core/router.js";
 import { begin, listen } from "/core/stream.js";
 import { ROUTES } from "/routes.js";
-import { keys } from "/core/keys.js";
-import { frame } from "/core/frame.js";
+import { help, keys } from "/core/keys.js";
+import { frame } from "/core/header.js";
 import { dismiss, notify } from "/core/parts.js";
-import { mayLeave, unsaved } from "/core/unsaved.js";
+import { mayLeave, unsaved } from "/core/drafts.js";
 
 const content = document.getElementById("content");
 const LISTS = ["/search", "/sessions", "/memories", "/shown"]; // an item belongs to the one it was opened from
@@ -21,11 +24,11 @@ async function show() {
   const { path, query } = here();
   const route = ROUTES.find((one) => match(one.path, path));
   const late = setTimeout(() => mine.signal.aborted || content.setAttribute("aria-busy", "true"), 150);
-  if (route) section = route.section ?? (LISTS.includes(section) ? section : "/");
+  if (route) section = route.section ?? (LISTS.includes(section) ? section : "/timeline");
   shell.at(route && section);
   try {
     if (!route) throw new Problem(404, { detail: `There is no page at ${path}`, fix: "Choose one from the menu above" });
-    const page = await import(route.page).catch(unreachable);
+    const page = await load(route.page);
     const view = {
       path: match(route.path, path), query, signal: mine.signal,
       listen: (told) => listen(told, mine.signal),
@@ -41,7 +44,7 @@ async function show() {
     if (document.activeElement === document.body) content.focus({ preventScroll: true });
   } catch (error) {
     if (mine.signal.aborted || error.name === "AbortError") return;
-    if (error.status === 401) return locked(ANEW);
+    if (error.status === 401) return locked(error);
     fill(content, problem(error));
     document.title = "yester";
   } finally {
@@ -64,6 +67,17 @@ async function moved({ oldURL }) {
   await show();
 }
 
+const loaded = new Map();
+
+/** A view's module. Only a server that has proved itself may send one: it would run with all we know. */
+async function load(page) {
+  if (!loaded.has(page)) {
+    await authorize();
+    loaded.set(page, await import(page).catch(unreachable));
+  }
+  return loaded.get(page);
+}
+
 /** A module that cannot be fetched is no fault of its own: there is no server. */
 function unreachable(error) {
   if (!(error instanceof TypeError)) throw error;
@@ -73,7 +87,7 @@ function unreachable(error) {
 
 /** A browser keeps in mind that a module could not be fetched, so the whole page has to come again. */
 async function reload() {
-  if ((await fetch("/health", { cache: "no-store" }).catch(() => null))?.ok) location.reload();
+  await authorize().then(() => location.reload(), show); // who serves the page can read what this tab keeps
 }
 
 function problem(error) {
@@ -81,36 +95,53 @@ function problem(error) {
   return h("section.notice.bad", { role: "alert" },
     h("h1", {}, error.status === 404 ? "Not found" : "That did not work"),
     h("p", {}, sentence(error.message)), error.fix && h("p", {}, sentence(error.fix)),
-    h("p", {}, error.status !== 404 && [h("button", { on: { click: error.module ? reload : show } }, "Try again"), " "], h("a", { href: to("/") }, "To the timeline")));
+    h("p", {}, error.status !== 404 && [h("button", { on: { click: error.module ? reload : show } }, "Try again"), " "], h("a", { href: to("/") }, "To the start page")));
 }
 
-const ANEW = { message: "The server was started again since this page was opened, and does not know this tab any more." };
+const OUT = "This tab was locked, or its 30 days are over.";
 
 function locked(error) {
   dismiss();
   fill(content, h("section.notice", {},
     h("h1", {}, "Locked"),
     h("p", {}, sentence(error?.message ?? "This tab has no key to your memory.")),
-    h("p", {}, "In a terminal, run ", h("code", {}, "yester ui"), ": it opens a link that works once, for a minute. Nothing is shown without it, since any program on this machine can reach this address."),
+    h("p", {}, "In a terminal, run:"), h("p", {}, copyable("yester ui")),
+    h("p.quiet", {}, "It opens a link that works once, for a minute, and leads back to what you asked for here. Nothing is shown without it, since any program on this machine can reach this address."),
   ));
   document.title = "Locked · yester";
+  waitLocked(() => location.reload());
 }
 
 function refused() {
   // What is being typed can still be copied.
-  if (unsaved()) return notify(new Problem(401, { detail: ANEW.message, fix: "Copy what you typed, then open the viewer again: yester ui" }));
+  if (unsaved()) return notify(new Problem(401, { detail: OUT, fix: "Copy what you typed, then open the viewer again: yester ui" }));
   leave();
   leaving.abort();
-  locked(ANEW);
+  locked({ message: OUT });
 }
 
-const shell = frame(document.getElementById("top"));
-keys(async () => (await mayLeave()) && show());
+const anew = async () => (await mayLeave()) && show();
+const openPalette = palette([
+  { name: "Write a new memory", does: () => go("/memories", { new: "1" }) },
+  { name: "What would an agent be given now?", does: () => go("/shown", { preview: "1" }) },
+  { name: "Change the colours: as the system, light, dark", does: () => shell.changeColours() },
+  { name: "Load this view again", keys: "r", does: anew },
+  { name: "Show all keys", keys: "?", does: help },
+  { name: "Lock this tab", does: async () => {
+    await post("/api/grants/revoke", { names: [grantName()] });
+    leave();
+    location.reload();
+  } },
+]);
+const shell = frame(document.getElementById("top"), openPalette);
+keys(anew);
 try {
   if (await enter()) {
     addEventListener("hashchange", moved);
     begin(shell.state, refused);
     await show();
+    // All of them, while it is known who serves them; one that fails is asked for when it is wanted.
+    for (const { page } of ROUTES) await load(page).catch(() => {});
   } else locked();
 } catch (error) {
   locked(error);

@@ -1,7 +1,7 @@
 // What narrows a search: its names in the address (the API's own), chips to take it off, facets to put it on.
 
 import { h } from "/core/dom.js";
-import { count, many } from "/core/words.js";
+import { count, many } from "/core/format.js";
 
 const FIRST = 6; // of a facet that are shown without asking
 
@@ -76,7 +76,7 @@ function facetOf(filter, numbers, filters, place) {
   const option = ([value, number]) => h("li", {},
     h("a.facet", { href: place(toggled(filter, value, filters)), "aria-current": on.includes(value) ? "true" : null },
       h("span.name", {}, value.replaceAll("_", " ")), h("span.number", {}, count(number))));
-  return h("section", {}, h("h3", {}, filter.label),
+  return h("section", {}, h("h2", {}, filter.label),
     h("ul", {}, all.slice(0, FIRST).map(option)),
     all.length > FIRST && h("details", {}, h("summary", {}, many(all.length - FIRST, "more", "more")), h("ul", {}, all.slice(FIRST).map(option))));
 }
@@ -87,14 +87,14 @@ function times(filters, place) {
     type: "date", name, value: /^\d{4}-\d\d-\d\d$/.test(value) ? value : "",
     on: { change: (event) => (location.hash = place({ ...filters, [name]: event.target.value })) },
   }));
-  return h("section", {}, h("h3", {}, "Time"),
+  return h("section", {}, h("h2", {}, "Time"),
     h("ul", {}, SPANS.map(([value, name]) => h("li", {},
       h("a.facet", { href: place({ ...rest, dateStart: value }), "aria-current": value === dateStart && !dateEnd ? "true" : null }, h("span.name", {}, name))))),
     h("div.days", {}, day("dateStart", "From", dateStart), day("dateEnd", "To", dateEnd)));
 }
 
 function fileField(filters, place) {
-  return h("section", {}, h("h3", {}, "File"),
+  return h("section", {}, h("h2", {}, "File"),
     h("form", { on: { submit: (event) => {
       event.preventDefault();
       const value = new FormData(event.target).get("file").trim();

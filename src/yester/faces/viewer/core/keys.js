@@ -1,13 +1,14 @@
 // The keyboard: / searches, g and a letter goes somewhere, ? says so, r loads the view again.
 
 import { h } from "/core/dom.js";
+import { copyLink } from "/core/palette.js";
 import { go } from "/core/router.js";
 
 const PLACES = {
-  t: ["/", "timeline"], f: ["/search", "search (find)"], s: ["/sessions", "sessions"], m: ["/memories", "memories"], r: ["/review", "review"],
-  i: ["/shown", "shown"], x: ["/stats", "statistics"], p: ["/projects", "projects"], c: ["/settings", "settings"], d: ["/doctor", "doctor"],
+  n: ["/", "now"], t: ["/timeline", "timeline"], f: ["/search", "search (find)"], s: ["/sessions", "sessions"], m: ["/memories", "memories"], r: ["/review", "review"],
+  i: ["/shown", "injected"], x: ["/stats", "statistics"], p: ["/projects", "projects"], c: ["/settings", "settings"], d: ["/doctor", "doctor"],
 };
-const OTHERS = [["/", "search"], ["j k", "next and previous row"], ["n p", "next and previous prompt of a session"], ["Enter", "open"], ["r", "load this view again"], ["Esc", "close, or leave a field"], ["?", "this"]];
+const OTHERS = [["/", "search"], ["j k", "next and previous row"], ["n p", "next and previous prompt of a session"], ["Enter", "open"], ["Ctrl k", "go to or do anything"], ["x", "choose a memory in the list"], ["c", "copy the link to this row or view"], ["r", "load this view again"], ["Esc", "close, or leave a field"], ["?", "this"]];
 
 export function keys(again) {
   let going = -Infinity; // when g was pressed
@@ -24,12 +25,13 @@ export function keys(again) {
     if (event.key === "/") {
       event.preventDefault();
       document.querySelector("header input[type=search]").focus();
-    } else if (event.key === "r") again();
+    } else if (event.key === "c") copyLink();
+    else if (event.key === "r") again();
     else if (event.key === "?") help();
   });
 }
 
-function help() {
+export function help() {
   const rows = [...OTHERS, ...Object.entries(PLACES).map(([key, [, name]]) => [`g ${key}`, name])];
   const box = h("dialog.keys", { "aria-label": "Keys" },
     h("h2", {}, "Keys"),

@@ -2,7 +2,7 @@
 // pages when they come near; what is not there yet is drawn as an empty row.
 
 import { fill, h } from "/core/dom.js";
-import { steps } from "/core/stepping.js";
+import { steps } from "/core/row_keys.js";
 
 const PAGE = 100, BEYOND = 12, KEPT = 40, AT_ONCE = 2; // rows a page, rows drawn out of sight, pages kept, requests
 const TALLEST = 12e6; // px; browsers draw no element taller than about 17 million. Beyond, a pixel is several.

@@ -2,11 +2,12 @@
 
 import { get, patch, post } from "/core/api.js";
 import { h } from "/core/dom.js";
+import { count, many, marked, plain, when } from "/core/format.js";
 import { asked, notify } from "/core/parts.js";
 import { to } from "/core/router.js";
-import { marked, plain, tokens, when } from "/core/words.js";
 
 export const STATUSES = [["active", "Active"], ["proposed", "Proposed"], ["archived", "Archived"], ["retired", "Retired"], ["superseded", "Superseded"], ["all", "All"]];
+const LISTED = 6; // of several that are acted on
 const TONES = { active: "good", retired: "bad", archived: "warn", superseded: "warn" };
 
 /** The one word for a status, wherever it stands. */
@@ -19,13 +20,43 @@ export const placeOf = (memory) => (memory.scope === "global" ? "everywhere" : [
 /** What the text says behind the title, which mostly is its beginning. */
 const rest = ({ title, text }) => (text.startsWith(title) ? text.slice(title.length) : text).replace(/^[\s.]+/, "");
 
-export function memoryRow(memory, query = "") {
-  const more = rest(memory);
-  return h("div.row.memory-row", {},
-    h("div.said", {},
-      h("a.title", { href: to(`/memory/${memory.id}`) }, marked(memory.title, query)),
-      h("div.under", {}, `${plain(memory.type)} · ${placeOf(memory)}`, more && [" · ", marked(more, query)])),
-    h("div.side", {}, h("div", {}, memory.status === "active" ? when(memory.created) : statusOf(memory)), h("div", {}, tokens(memory.tokens))));
+/** How sure it is, in a word; the number is in the title. */
+export function confidenceOf({ confidence }) {
+  const word = confidence >= 0.9 ? "certain" : confidence >= 0.7 ? "likely" : confidence >= 0.4 ? "unsure" : "doubtful";
+  return h(confidence < 0.7 ? "span.warn" : "span", { title: `Confidence ${Math.round(confidence * 100)} %` }, word);
+}
+
+const HEADS = ["Memory", "Type", "Scope", "Used", "Last injected", "Confidence", "Said"];
+
+/** Memories as rows that can be chosen: `chosen` are their ids, `changed()` is called with each choice. */
+export function memoryTable(memories, { query = "", chosen, changed }) {
+  const all = h("input", { type: "checkbox", "aria-label": "Choose all", on: { change: () => {
+    for (const one of memories) chosen[all.checked ? "add" : "delete"](one.id);
+    for (const box of table.querySelectorAll("tbody input")) box.checked = all.checked;
+    changed();
+  } } });
+  const cell = (label, children, name = "td") => h(name, { role: "cell", "data-label": label }, h("span", {}, children));
+  const row = (memory) => {
+    const more = rest(memory);
+    return h("tr.memory-row", { role: "row", "data-memory": memory.id },
+      h("td.choose", { role: "cell" }, h("input", { type: "checkbox", "aria-label": `Choose #${memory.id} ${memory.title}`, checked: chosen.has(memory.id), on: { change: ({ target }) => {
+        chosen[target.checked ? "add" : "delete"](memory.id);
+        all.checked = memories.every((one) => chosen.has(one.id));
+        changed();
+      } } })),
+      h("th.said", { role: "rowheader", scope: "row" }, h("a.title", { href: to(`/memory/${memory.id}`) }, marked(memory.title, query)), memory.status !== "active" && [" ", statusOf(memory)],
+        more && h("div.under", {}, marked(more, query))),
+      cell("Type", h(`span.chip.type-${memory.type}`, {}, plain(memory.type))),
+      cell("Scope", placeOf(memory) || "–"),
+      cell("Used", memory.given ? h("span", { title: "Sessions in which something came of it, of those it was given to" }, `${count(memory.used_in)} of ${count(memory.given)}`) : h("span.quiet", {}, "not injected")),
+      cell("Last injected", memory.last_given ? when(memory.last_given) : h("span.quiet", {}, "–")),
+      cell("Confidence", confidenceOf(memory)),
+      cell("Said", when(memory.created), "td.side"));
+  };
+  const table = h("table.cards.memory-table", { role: "table", "aria-label": "Memories" },
+    h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, h("td.choose", { role: "cell" }, all), HEADS.map((name) => h("th", { role: "columnheader", scope: "col" }, name)))),
+    h("tbody", { role: "rowgroup" }, memories.map(row)));
+  return table;
 }
 
 // What is asked before it is done: title, button, whether it takes something away.
@@ -36,23 +67,37 @@ export const ACTS = {
   undo: ["Take back the last change?", "Undo", false, "What was done together with it is taken back as well."],
 };
 
+const KEPT = "Decisions, preferences and their like are meant to be kept, so that what was once true can be told; archiving keeps them.";
+
 /** Asks, does it, and gives what the server answers; null where it was not wanted. */
 export async function act(name, memory, says = "") {
-  const [title, does, danger, usual] = ACTS[name], note = says || usual;
-  const given = await asked(`${title} #${memory.id} ${memory.title}`, [note && h("p", {}, note), why()], { does, danger });
+  const [title, does, danger, usual] = ACTS[name], kept = name === "retire" && memory.kept;
+  const given = await asked(`${title} #${memory.id} ${memory.title}`, [(says || usual) && h("p", {}, says || usual), kept && h("p", {}, KEPT), why()], { does: kept ? "Retire all the same" : does, danger });
   if (!given) return null;
-  const path = `/api/memories/${memory.id}/${name}`;
-  let done;
-  try {
-    done = await post(path, { why: given.why });
-  } catch (error) {
-    if (name !== "retire" || error.status !== 409 || memory.status === "retired") throw error;
-    // Decisions and preferences are kept, so that what was once true can be told.
-    const still = await asked("It is meant to be kept", [h("p", {}, error.message.split(";")[0], "."), h("p", {}, "Retire it all the same?")], { does: "Retire all the same", danger: true });
-    if (!still) return null;
-    done = await post(path, { why: given.why, force: true });
-  }
+  const done = await post(`/api/memories/${memory.id}/${name}`, { why: given.why, ...(kept && { force: true }) });
   notify(`#${memory.id} is ${statusWord(done.memory.status).toLowerCase()} now.`);
+  return done;
+}
+
+/** The same for several, with one question for all; null where it was not wanted. */
+export async function actAll(name, memories) {
+  const [, does, danger, usual] = ACTS[name], kept = name === "retire" ? memories.filter((one) => one.kept) : [];
+  const given = await asked(`${does} ${many(memories.length, "memory", "memories")}?`, [
+    h("ul.short", {}, memories.slice(0, LISTED).map((one) => h("li", {}, one.title)), memories.length > LISTED && h("li.quiet", {}, `and ${count(memories.length - LISTED)} more`)),
+    usual && h("p", {}, usual),
+    kept.length > 0 && h("label.choose", {}, h("input", { type: "checkbox", name: "force", value: "1" }), h("span", {}, `Also the ${count(kept.length)} that are meant to be kept. `, h("span.quiet", {}, KEPT))), why()], { does, danger });
+  if (!given) return null;
+  let done = 0, problem = null;
+  for (const one of memories.filter((one) => given.force || !kept.includes(one))) {
+    try {
+      await post(`/api/memories/${one.id}/${name}`, { why: given.why, ...(given.force && one.kept && { force: true }) });
+      done++;
+    } catch (error) {
+      problem = error; // the others are done all the same
+    }
+  }
+  if (problem) notify(problem);
+  notify(`${many(done, "memory is", "memories are")} ${{ retire: "retired", archive: "archived", restore: "active" }[name]} now.`);
   return done;
 }
 

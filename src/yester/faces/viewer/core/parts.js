@@ -2,14 +2,17 @@
 
 import { Problem } from "/core/api.js";
 import { fill, h } from "/core/dom.js";
+import { clockOf, marked, plain, tokens, when } from "/core/format.js";
 import { to } from "/core/router.js";
-import { clockOf, marked, plain, tokens, when } from "/core/words.js";
 
 /** Where an item of a row is looked at. */
 export function linkOf(row) {
   if (row.kind === "session") return to(`/session/S${row.session_db_id ?? row.id}`);
   return to(row.kind === "memory" ? `/memory/${row.id}` : `/item/${row.id}`);
 }
+
+/** Every file name leads to its page; `name` is how it stands here. */
+export const fileLink = (project, path, name = path) => h("a.file", { href: to("/file", { project, path }) }, name);
 
 export const nameOf = (row) => plain(row.type || row.kind);
 
@@ -36,6 +39,11 @@ export const chips = (words, link) =>
 export const facts = (rows) =>
   h("dl.facts", {}, rows.filter(([, value]) => value !== "" && value !== null && value !== undefined && value !== 0)
     .map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+
+/** The same in a line: a name and its value stay together wherever the line breaks. */
+export const pairs = (rows) =>
+  h("dl.pairs", {}, rows.filter(([, value]) => value !== "" && value !== null && value !== undefined && value !== false)
+    .map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 
 export const bar = (name, share, value, title = "") =>
   h("div.bar", { title }, h("span", {}, name),

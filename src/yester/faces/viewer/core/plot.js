@@ -2,7 +2,7 @@
 // or the arrow keys, and the same figures stand in a table. No colour says anything alone.
 
 import { fill, h, svg } from "/core/dom.js";
-import { count } from "/core/words.js";
+import { count } from "/core/format.js";
 
 const HEIGHT = 190, LEFT = 46, RIGHT = 8, ABOVE = 10, BELOW = 22;
 const COLOURS = 8; // as many as --plot-… in base.css
@@ -16,7 +16,7 @@ const dayShort = (day) => date(day, { day: "numeric", month: "short" });
  * `series` is `[{name, values}]`, a value for each day, null where nothing is known. `write` puts a
  * value into words, `scale` one for the axis; `step` is what a place is; `log` makes the axis logarithmic.
  */
-export function plot({ title, days, series, lines = false, log = false, write = count, scale = short.format, step = "Day", note = "" }) {
+export function plot({ title, days, series, lines = false, log = false, write = count, scale = short.format, step = "Day", note = "", lead = null }) {
   const said = h("p.plot-said", {});
   const area = h("div.plot-area", {
     role: "slider", tabindex: "0", "aria-label": `${title}: the arrow keys read it out`, "aria-orientation": "horizontal",
@@ -54,13 +54,17 @@ export function plot({ title, days, series, lines = false, log = false, write = 
   }
 
   const single = lines && series.every((one) => one.values.filter((value) => value !== null && value !== undefined && !(log && value <= 0)).length < 2);
-  const rest = () => [single && `Measured ${step === "Day" ? "on" : "in"} one ${step.toLowerCase()} so far: a line begins with the second.`, note || "Point at it, or use the arrow keys, to read it out."].filter(Boolean).join(" ");
+  const rest = () => [single && `Measured ${step === "Day" ? "on" : "in"} one ${step.toLowerCase()} so far: a line begins with the second.`, note || `Point at it, or use the arrow keys, to read it out${lead ? "; a click or Enter leads to the timeline" : ""}.`].filter(Boolean).join(" ");
   const under = (event) => read(Math.max(0, Math.floor((event.clientX - area.getBoundingClientRect().left - LEFT) / slot)));
   area.addEventListener("pointermove", under);
   area.addEventListener("pointerdown", under);
   area.addEventListener("pointerleave", () => document.activeElement === area || read(-1));
   area.addEventListener("blur", () => read(-1));
+  const follow = () => lead && at >= 0 && (location.hash = lead(days[at], ends(days, at)));
+  if (lead) area.classList.add("leads");
+  area.addEventListener("click", follow);
   area.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") return follow();
     const last = days.length - 1, from = at < 0 ? days.length : at;
     const next = {
       ArrowLeft: from - 1, ArrowDown: from - 1, ArrowRight: at < 0 ? 0 : at + 1, ArrowUp: at < 0 ? 0 : at + 1,
@@ -86,10 +90,16 @@ export function largest(items, days) {
   return [...all.slice(0, COLOURS - 1), { name: "other", values: sums(all.slice(COLOURS - 1), days) }];
 }
 
-/** Days put together by seven, up to the last one. Only for what can be added up. */
-export function weeks(days, series) {
-  const first = days.length % 7;
-  const starts = [...(first ? [0] : []), ...days.map((_, place) => place).filter((place) => place >= first && (place - first) % 7 === 0)];
+/** The last day of a place: the one before the next place begins. */
+function ends(days, at) {
+  const next = at + 1 < days.length ? Date.parse(days[at + 1]) - 86_400_000 : Date.now();
+  return new Date(Math.max(next, Date.parse(days[at]))).toISOString().slice(0, 10);
+}
+
+/** Days put together by so many, up to the last one. Only for what can be added up. */
+export function sumUp(days, series, size) {
+  const first = days.length % size;
+  const starts = [...(first ? [0] : []), ...days.map((_, place) => place).filter((place) => place >= first && (place - first) % size === 0)];
   const summed = (values) => starts.map((start, place) => total(values.slice(start, starts[place + 1])));
   return { days: starts.map((start) => days[start]), series: series.map((one) => ({ ...one, values: summed(one.values) })) };
 }

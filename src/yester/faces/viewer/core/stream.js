@@ -1,7 +1,8 @@
 // What is new, as it happens: one connection for the page, read by fetch since it needs the bearer.
+// Where it breaks, whoever answers next must prove itself before it is told anything.
 // A browser has few connections to one server for all its tabs, so a hidden tab lets go of its own.
 
-import { authorization } from "/core/api.js";
+import { authorize, doubt } from "/core/api.js";
 
 const heard = new Set();
 let last = "", running = null;
@@ -21,6 +22,7 @@ export function begin(state, refused) {
 
 function end() {
   running?.abort();
+  if (running) doubt(); // while nobody listens, a server that goes away is not noticed
   running = null;
 }
 
@@ -30,19 +32,20 @@ async function start(state, refused) {
   let pause = 500;
   while (!mine.signal.aborted) {
     try {
-      const headers = { ...authorization(), ...(last && { "Last-Event-ID": last }) };
+      const headers = { ...(await authorize()), ...(last && { "Last-Event-ID": last }) };
       const answer = await fetch("/stream", { headers, signal: mine.signal, cache: "no-store", credentials: "omit" });
-      if (answer.status === 401) {
-        state("waiting");
-        return refused(); // a server that was started anew: asking again would not help
-      }
       if (!answer.ok) throw new Error(String(answer.status));
       state("live");
       pause = 500;
       await read(answer.body.pipeThrough(new TextDecoderStream()).getReader());
-    } catch {
+    } catch (error) {
       if (mine.signal.aborted) return;
+      if (error.status === 401) {
+        state("waiting");
+        return refused(); // locked by the user, or too old: asking again would not help
+      }
     }
+    doubt(); // a server that was started anew is told who we are, once it has proved itself
     state("waiting");
     await new Promise((done) => setTimeout(done, pause));
     pause = Math.min(pause * 2, 15000);

@@ -1,7 +1,7 @@
 // Values of a memory: shown, edited, and compared. They are texts, lists, and records of such.
 
 import { h } from "/core/dom.js";
-import { long } from "/core/said.js";
+import { long } from "/core/transcript.js";
 
 export const UNSTATED = "not stated"; // what the server keeps where a field must hold something
 

@@ -1,11 +1,11 @@
 // Is everything as it should be? Looking reads many files, so the page is there first.
 
 import { get } from "/core/api.js";
-import { copyable, ticked } from "/core/copy.js";
+import { copyable, ticked } from "/core/clipboard.js";
 import { fill, h } from "/core/dom.js";
+import { many } from "/core/format.js";
 import { command } from "/core/parts.js";
 import { wordOf } from "/core/values.js";
-import { many } from "/core/words.js";
 
 export const title = () => "Doctor";
 

@@ -3,20 +3,20 @@
 
 import { get, post } from "/core/api.js";
 import { fill, h } from "/core/dom.js";
-import { forgetting } from "/core/forget.js";
-import { acting, chips, facts, linkOf, nameOf, notify, rowOf } from "/core/parts.js";
+import { forgetting } from "/core/forget_dialog.js";
+import { clockOf, count, dayOf, many, when } from "/core/format.js";
 import { statusWord } from "/core/memories.js";
+import { acting, chips, facts, fileLink, linkOf, nameOf, notify, rowOf } from "/core/parts.js";
 import { to } from "/core/router.js";
-import { inline } from "/core/said.js";
-import { stepping } from "/core/stepping.js";
-import { clockOf, count, dayOf, many, when } from "/core/words.js";
+import { stepping } from "/core/row_keys.js";
+import { callOf, inline, long } from "/core/transcript.js";
+import { lineOf, useOf } from "/core/usefulness.js";
 import { wordOf } from "/core/values.js";
-import { lineOf, useOf } from "/core/use.js";
 
 let named = "";
 export const title = ({ path }) => named || `Item ${path.id}`;
 
-const LONG = 4000, LINES = 20; // characters of a text, lines of the ledger that are shown at once
+const LINES = 20; // of the ledger that are shown at once
 const OPENED = "yester.opened";
 
 export async function show({ path, signal, listen }) {
@@ -79,7 +79,7 @@ function head(item) {
   return h("div.item-head", {},
     h("h1", {}, h("span.icon", { "aria-hidden": "true" }, item.icon), " ", item.title || "(no words)"),
     h("p.under", {}, nameOf(item), item.type && item.type !== item.kind && ` (${item.kind})`, " · ",
-      item.project ? h("a", { href: to("/", { project: item.project }) }, item.project) : "no project", " · ",
+      item.project ? h("a", { href: to("/timeline", { project: item.project }) }, item.project) : "no project", " · ",
       when(item.created_at_epoch), ` · #${item.id} `,
       ended && h("span.chip.bad", {}, ended), " ", item.stale && h("span.chip.warn", {}, item.stale)),
     item.kind === "memory" && h("p", {}, h("a", { href: linkOf(item) }, "This is a memory: change it, retire it, see its history")));
@@ -89,23 +89,10 @@ function said(item) {
   const sections = Object.entries(item.sections ?? {}).filter(([, text]) => text);
   return h("div.card.said-whole", {},
     item.subtitle && h("p.subtitle", {}, item.subtitle),
-    text(item.narrative, item.tool || item.role === "tool"),
+    item.narrative && (item.tool || item.role === "tool" ? callOf(item) : long(item.narrative)),
     item.facts?.length > 0 && [h("h2", {}, "Facts"), h("ul.said-facts", {}, item.facts.map((fact) => h("li", {}, inline(fact))))],
-    sections.map(([name, part]) => !item.narrative?.includes(part) && [h("h2", {}, wordOf(name)), text(part)]),
+    sections.map(([name, part]) => !item.narrative?.includes(part) && [h("h2", {}, wordOf(name)), long(part)]),
     !item.narrative && !item.subtitle && !item.facts?.length && !sections.length && h("p.quiet", {}, "It has no words beside its title."));
-}
-
-/** A text as it is, a long one by its beginning. */
-function text(whole, code = false) {
-  if (!whole) return null;
-  const shown = (part) => (code ? part : inline(part));
-  const body = h(code ? "pre" : "div.text", {}, shown(whole.slice(0, LONG)));
-  if (whole.length <= LONG) return body;
-  const more = h("button.small", { on: { click: () => {
-    fill(body, shown(whole));
-    more.remove();
-  } } }, `Show all ${count(whole.length)} characters`);
-  return [body, h("p", {}, more)];
 }
 
 function about(item) {
@@ -121,7 +108,7 @@ function about(item) {
 }
 
 function links(item) {
-  const listed = (name, paths) => paths?.length > 0 && [h("h2", {}, name), h("ul.files", {}, paths.map((one) => h("li", {}, h("a", { href: to("/search", { files: one }) }, one))))];
+  const listed = (name, paths) => paths?.length > 0 && [h("h2", {}, name), h("ul.files", {}, paths.map((one) => h("li", {}, item.project ? fileLink(item.project, one) : h("a", { href: to("/search", { files: one }) }, one))))];
   const touched = new Set([...(item.files_read ?? []), ...(item.files_modified ?? [])]);
   return [
     item.concepts?.length > 0 && [h("h2", {}, "Concepts"), h("p", {}, chips(item.concepts, (word) => to("/search", { concepts: word })))],

@@ -1,15 +1,16 @@
 // What was remembered for its own sake, by status; and a form that adds to it.
 
 import { get, post } from "/core/api.js";
-import { among, choice } from "/core/choice.js";
+import { recheck } from "/core/changes.js";
 import { fill, h } from "/core/dom.js";
-import { list } from "/core/list.js";
-import { memoryRow, placeOf, statusOf, STATUSES } from "/core/memories.js";
+import { guard } from "/core/drafts.js";
+import { among, choice } from "/core/fields.js";
+import { count, plain } from "/core/format.js";
+import { forget } from "/core/forget_dialog.js";
+import { ACTS, actAll, memoryTable, placeOf, statusOf, STATUSES } from "/core/memories.js";
+import { stepping } from "/core/row_keys.js";
 import { acting, command, emptyOf, notify } from "/core/parts.js";
-import { recheck } from "/core/recheck.js";
-import { guard } from "/core/unsaved.js";
 import { go, to } from "/core/router.js";
-import { count, plain } from "/core/words.js";
 
 export const title = ({ query }) => ("new" in query ? "New memory" : "Memories");
 
@@ -26,35 +27,55 @@ export async function show({ query, signal, listen, again }) {
     if (drawn && now.print !== drawn) again();
   });
   const [facets, { counts, print }] = await Promise.all([get("/api/facets", {}, signal), countsOf(wanted, signal)]);
-  const rows = list({
-    label: "Memories", signal, draw: (memory) => memoryRow(memory, wanted.query),
-    fetch: async (offset, limit) => {
-      const found = await get("/api/memories", { ...wanted, status, offset, limit }, signal);
-      return { rows: found.results, more: found.more };
-    },
-    empty: () => emptied(status, Object.values(wanted).some(Boolean)),
+  const chosen = new Set(), shown = [], box = h("div.memory-rows"), more = h("button.more", { hidden: true, on: { click: acting(further) } }, "More"), bulk = h("div.bulk", { role: "group", "aria-label": "What is done with those that are chosen", hidden: true });
+  async function further() {
+    const found = await get("/api/memories", { ...wanted, status, offset: shown.length, limit: MANY, use: true }, signal);
+    shown.push(...found.results);
+    more.hidden = !found.more;
+    draw();
+  }
+  function draw() {
+    fill(box, shown.length ? memoryTable(shown, { query: wanted.query, chosen, changed }) : emptied(status, Object.values(wanted).some(Boolean)));
+  }
+  const picked = () => shown.filter((one) => chosen.has(one.id));
+  /** What can be done with all that are chosen. */
+  function changed() {
+    const all = picked(), every = (...statuses) => all.every((one) => statuses.includes(one.status));
+    bulk.hidden = !all.length;
+    const button = (name, fits) => fits && h(name === "retire" ? "button.danger" : "button", { on: { click: acting(async () => (await actAll(name, all)) !== null && again()) } }, `${ACTS[name][1]} ${count(all.length)}`);
+    fill(bulk, h("b", {}, `${count(all.length)} chosen`),
+      button("retire", every("active", "proposed", "archived")), button("archive", every("active", "proposed", "retired", "superseded")), button("restore", every("proposed", "retired", "archived")),
+      h("button.danger", { on: { click: acting(() => forget({ ids: all.map((one) => one.id) }, again)) } }, "Forget for good"),
+      h("button", { on: { click: () => (chosen.clear(), draw(), changed()) } }, "Choose none"));
+  }
+  await further();
+  stepping(box, signal);
+  // x chooses the row one stands at.
+  box.addEventListener("keydown", (event) => {
+    if (event.key !== "x" || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.target.closest("tr")?.querySelector("input[type=checkbox]")?.click();
   });
-  rows.node.addEventListener("failed", (event) => notify(event.detail));
-  listen((event, data) => (["gap", "memory"].includes(event) || (event === "item" && data.kind === "memory")) && again());
+  listen((event, data) => (["gap", "memory"].includes(event) || (event === "item" && data.kind === "memory")) && !chosen.size && again());
   drawn = print;
+  const proposed = counts.proposed;
   const change = (name) => (event) => go("/memories", { ...query, [name]: event.target.value });
   const search = h("form", { on: { submit: (event) => {
     event.preventDefault();
     go("/memories", { ...query, query: words.value.trim() });
   } } });
   const words = h("input", { type: "search", "aria-label": "Words in memories", placeholder: "Words", value: wanted.query });
-  return h("div.view.tall.memories", {},
+  return h("div.view.memories", {},
     h("div", {},
       h("div.tools", {}, h("h1", {}, "Memories"),
         h("nav.tabs", { "aria-label": "Status" }, STATUSES.map(([is, name]) =>
           h("a.chip", { href: to("/memories", { ...query, new: "", status: is === "active" ? "" : is }), "aria-current": is === status ? "true" : null }, name, " ", h("span.number", {}, counts[is])))),
-        h("a.push", { href: to("/review") }, "Review"),
+        h("a.push", { href: to("/review") }, "Review", proposed !== "0" && h("span.number", {}, ` ${proposed} proposed`)),
         h("a.button", { href: to("/memories", { ...query, new: "new" in query ? "" : "1" }), "aria-expanded": "new" in query ? "true" : "false" }, "new" in query ? "Close the form" : "New memory")),
       h("div.tools", {}, fill(search, words),
         choice("Type", [["", "All types"], ...TYPES.map((name) => [name, plain(name)])], wanted.type, change("type")),
         choice("Project", among(facets.projects, "All projects"), wanted.project, change("project"))),
       "new" in query && formOf(facets, query, signal)),
-    rows.node);
+    bulk, box, more);
 }
 
 /** How many of each status fit the other filters, and what differs where one of them was changed. */
@@ -79,7 +100,7 @@ function emptied(status, filtered) {
 function formOf(facets, query, signal) {
   const text = h("textarea", { name: "text", required: true, rows: 3, placeholder: "We keep times in UTC because …" });
   const name = h("input", { name: "title", maxlength: "120", autocomplete: "off" });
-  const type = h("select", { name: "type" }, [["", "what it obviously is"], ...TYPES.map((one) => [one, plain(one)])].map(([is, said]) => h("option", { value: is }, said)));
+  const type = h("select", { name: "type" }, [["", "Auto-detected"], ...TYPES.map((one) => [one, plain(one)])].map(([is, said]) => h("option", { value: is }, said)));
   const project = h("select", { name: "project" }, [["", "everywhere"], ...Object.keys(facets.projects).map((one) => [one, one])].map(([is, said]) => h("option", { value: is, selected: is === query.project }, said)));
   const tags = h("input", { name: "tags", autocomplete: "off", placeholder: "api, time" });
   const told = h("div.told", { role: "status" });

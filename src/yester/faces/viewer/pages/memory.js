@@ -2,16 +2,17 @@
 // to change it that are open now.
 
 import { get, patch, post } from "/core/api.js";
+import { recheck } from "/core/changes.js";
 import { fill, h } from "/core/dom.js";
-import { forgetting } from "/core/forget.js";
-import { act, ACTS, placeOf, statusOf, statusWord, supersede, why } from "/core/memories.js";
+import { guard } from "/core/drafts.js";
+import { copyButton } from "/core/clipboard.js";
+import { forgetting } from "/core/forget_dialog.js";
+import { count, many, plain, when } from "/core/format.js";
+import { act, ACTS, confidenceOf, placeOf, statusOf, statusWord, supersede, why } from "/core/memories.js";
 import { acting, asked, chips, facts, notify } from "/core/parts.js";
 import { go, to } from "/core/router.js";
-import { recheck } from "/core/recheck.js";
-import { guard } from "/core/unsaved.js";
+import { long } from "/core/transcript.js";
 import { differences, empty, inputOf, readOf, recordOf, same, valueOf, wordOf } from "/core/values.js";
-import { long } from "/core/said.js";
-import { count, many, plain, when } from "/core/words.js";
 
 let called = "Memory";
 export const title = () => called;
@@ -39,14 +40,14 @@ export async function show({ path, query, signal, listen, again }) {
     standing(memory),
     h("div.two", {},
       h("div", {},
-        editing ? formOf(whole, signal) : h("section.card", { "aria-label": "What it says" }, saysOf(memory)),
+        editing ? formOf(whole, signal) : h("section.card", { "aria-label": "What it says" }, h("div.block", {}, saysOf(memory), copyButton(() => memory.text, "Copy the text"))),
         !editing && actsOf(whole, again, signal),
         !actions.length && h("p.quiet.small", {}, "Nothing can be done with it here: a rule is changed by you alone. Open the viewer from your own terminal: yester ui."),
         historyOf(history)),
       h("aside", {},
         chain.length > 1 && chainOf(chain, memory),
         h("h2", {}, "Details"),
-        facts([["Number", `#${memory.id}`], ["Name", memory.slug && h("code", {}, memory.slug)], ["Said by", memory.origin], ["Sure", `${Math.round(memory.confidence * 100)} %`],
+        facts([["Number", h("span.id", {}, `#${memory.id} `, copyButton(() => `#${memory.id}`, `Copy #${memory.id}`))], ["Name", memory.slug && h("code", {}, memory.slug)], ["Said by", memory.origin], ["Confidence", confidenceOf(memory)],
           ["Said", when(memory.created)], ["Changed", when(memory.updated)], [memory.status === "active" ? "Active since" : statusWord(memory.status), when(memory.since)],
           ["Costs", `~${count(memory.tokens)} tokens to read`], ["Files", chips(memory.files)]]),
         useOf(memory, use, ledger, feedback, again))));
@@ -187,14 +188,14 @@ function useOf(memory, use, ledger, feedback, again) {
   const by = use.feedback ?? {}, word = by.useful ? "useful" : by.useless ? "useless" : "";
   const box = h("div");
   return fill(box, h("h2", {}, "Use"),
-    h("p.small", {}, use.shown ? `Shown ${many(use.shown, "time")}, used in ${many(use.used_in, "session")}.` : "No agent was shown it yet."),
+    h("p.small", {}, use.shown ? `Injected in ${many(use.shown, "session")}, used in ${count(use.used_in)}.` : "No agent was given it yet."),
     h("div.tools", {},
       h("button", { "aria-pressed": String(word === "useful"), on: { click: say(word === "useful" ? "undo" : "useful") } }, "Useful"),
       h("button", { "aria-pressed": String(word === "useless"), on: { click: say(word === "useless" ? "undo" : "useless") } }, "Not useful")),
     feedback.feedback.length > 0 && h("ul.plain.small", {}, feedback.feedback.map((one) =>
       h("li", {}, SAID[one.what] ?? one.what, " ", when(one.epoch), one.session_db_id > 0 && [" in ", h("a", { href: to(`/session/S${one.session_db_id}`) }, `S${one.session_db_id}`)]))),
     ledger.injections.length > 0 && [
-      h("h3", {}, "Where it was shown"),
+      h("h3", {}, "Where it was injected"),
       h("ul.plain.small", {}, ledger.injections.map((one) => h("li", {}, when(one.epoch), " in ", h("a", { href: to(`/session/S${one.session_db_id}`) }, `S${one.session_db_id}`), one.reason && h("span.quiet", {}, ` – ${one.reason}`)))),
       h("p.small", {}, h("a", { href: to("/shown", { item: memory.id }) }, "All of it in the ledger"))]);
 }

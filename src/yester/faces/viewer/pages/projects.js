@@ -2,9 +2,9 @@
 
 import { get, patch, post } from "/core/api.js";
 import { h } from "/core/dom.js";
+import { count, many, manyOf, when } from "/core/format.js";
 import { acting, asked, command, emptyOf, notify } from "/core/parts.js";
 import { go, to } from "/core/router.js";
-import { count, many, manyOf, when } from "/core/words.js";
 
 export const title = () => "Projects";
 
@@ -13,7 +13,7 @@ const ORDERS = {
   items: ["Most items first", (a, b) => b.items - a.items],
   name: ["By name", (a, b) => a.name.localeCompare(b.name)],
 };
-const PLACES = [["/", "Timeline"], ["/search", "Search"], ["/sessions", "Sessions"], ["/memories", "Memories"]];
+const PLACES = [["/timeline", "Timeline"], ["/search", "Search"], ["/sessions", "Sessions"], ["/memories", "Memories"]];
 
 export async function show({ query, signal, again }) {
   const { projects } = await get("/api/projects", {}, signal);

@@ -1,13 +1,13 @@
 // Memories that deserve a look, each with what can be done about it at once.
 
 import { get } from "/core/api.js";
-import { among, choice } from "/core/choice.js";
+import { recheck } from "/core/changes.js";
 import { h } from "/core/dom.js";
-import { act, confirm, placeOf } from "/core/memories.js";
+import { among, choice } from "/core/fields.js";
+import { count, many, plain } from "/core/format.js";
+import { act, actAll, confirm, placeOf } from "/core/memories.js";
 import { acting, emptyOf } from "/core/parts.js";
-import { recheck } from "/core/recheck.js";
 import { go, to } from "/core/router.js";
-import { many, plain } from "/core/words.js";
 
 export const title = () => "Review";
 
@@ -23,10 +23,13 @@ export async function show({ query, signal, listen, again }) {
   const [facets, { findings }] = await Promise.all([get("/api/facets", {}, signal), get("/api/review", { project: query.project ?? "" }, signal)]);
   listen((event, data) => (["gap", "memory"].includes(event) || (event === "item" && data.kind === "memory")) && again());
   recheck({ signal, listen }, async () => JSON.stringify((await get("/api/review", { project: query.project ?? "" }, signal)).findings) === JSON.stringify(findings) || again());
+  const proposed = findings.filter((one) => one.check === "proposed").map((one) => one.memory);
   return h("div.view.review", {},
     h("div.tools", {}, h("h1", {}, "Review"), h("span.quiet", {}, findings.length ? `${many(findings.length, "memory", "memories")} to look at` : ""),
       choice("Project", among(facets.projects, "All projects"), query.project ?? "", (event) => go("/review", { ...query, project: event.target.value })),
-      h("a", { href: to("/memories") }, "All memories")),
+      h("a", { href: to("/memories") }, "All memories"),
+      proposed.length > 1 && [["restore", "Keep"], ["archive", "Drop"]].map(([name, label]) =>
+        h("button", { on: { click: acting(async () => (await actAll(name, proposed)) !== null && again()) } }, `${label} all ${count(proposed.length)} proposed`))),
     findings.length ? h("ul.findings", {}, findings.map((one) => findingOf(one, again)))
       : emptyOf("Nothing needs a look",
         "Memories are listed here when they are rules that wait for your yes, of low confidence, past their date, proposed but never accepted, nearly the same as another, or soon to be deleted.",

@@ -1,40 +1,51 @@
 // A session: its facts, its summary, and everything recorded of it in order. What was found out
 // stands beside the message it came from; what the agent was shown stands where it was shown.
 
+import { besides } from "/core/annotations.js";
 import { get } from "/core/api.js";
-import { besides } from "/core/beside.js";
+import { copyButton, copyable } from "/core/clipboard.js";
 import { h } from "/core/dom.js";
-import { forgetting } from "/core/forget.js";
-import { givingOf } from "/core/given.js";
-import { lasting } from "/core/lasting.js";
-import { chips, linkOf, nameOf, notify } from "/core/parts.js";
-import { pairs } from "/core/pairs.js";
-import { reel } from "/core/reel.js";
-import { adjust, to } from "/core/router.js";
-import { entryOf, folded, prose } from "/core/said.js";
-import { clockOf, count, dayOf, many, tokens } from "/core/words.js";
+import { choice } from "/core/fields.js";
+import { forgetting } from "/core/forget_dialog.js";
+import { clockOf, count, dayOf, duration, many, tokens } from "/core/format.js";
+import { givingOf } from "/core/injections.js";
+import { pager } from "/core/pager.js";
+import { fileLink, linkOf, nameOf, notify, pairs } from "/core/parts.js";
+import { replay } from "/core/replay.js";
+import { go, here, to } from "/core/router.js";
+import { filesOf, followTurns, outlineOf } from "/core/session_side.js";
+import { sessionText } from "/core/session_text.js";
+import { entryOf, folded, isRead, prose, readsOf } from "/core/transcript.js";
 
-const PAGE = 50, MAIN = ["message", "prompt", "note"], LATE = 150;
+const PAGE = 50, MAIN = ["message", "prompt", "note"], LATE = 150, TURNS = 500, SHORT = 8;
 const PARTS = [["request", "Asked"], ["investigated", "Looked into"], ["learned", "Learned"], ["completed", "Done"], ["next_steps", "Next"], ["notes", "Notes"]];
+const ONLY = [["", "Everything"], ["said", "Only what was said"], ["prompts", "Only prompts"], ["edits", "Only edits"], ["errors", "Only errors"]];
 
 let called = "Session";
 export const title = () => called;
 
 export async function show({ path, query, signal, listen, again }) {
-  const { session, summary, shown, shown_tokens } = await get(`/api/sessions/${path.id}`, {}, signal);
+  const { session, summary, shown, shown_tokens, resume } = await get(`/api/sessions/${path.id}`, {}, signal);
   called = session.title || `Session S${session.db_id}`;
-  const address = (at) => to(`/session/${path.id}`, { ...query, at });
-  let around = await besides(session, signal);
+  const place = `/session/${path.id}`, source = `/api/sessions/S${session.db_id}`;
+  // A place is looked up in the whole: what is narrowed may not have it.
+  const address = (at) => to(place, { at });
+  const narrowed = { only: ONLY.some(([is]) => is === query.only) ? query.only : "", find: query.find ?? "" };
+  const whole = !narrowed.only && !narrowed.find;
+  let [around, { turns }, { files }] = await Promise.all([
+    besides(session, signal), get("/api/turns", { session: `S${session.db_id}`, orderBy: "date_asc", limit: TURNS }, signal), get(`${source}/files`, {}, signal)]);
 
-  const scroller = document.getElementById("content");
+  const scroller = document.getElementById("content"), found = h("span.quiet.small", { role: "status" });
   const fetched = async (page) => {
     // One more than is shown: where the next page begins tells what belongs to the last row of this one.
-    const found = await get(`/api/sessions/S${session.db_id}/transcript`, { kinds: MAIN, limit: PAGE + 1, offset: page * PAGE }, signal);
-    return { rows: found.results.slice(0, PAGE), until: found.results[PAGE]?.created_at_epoch ?? Infinity, more: found.results.length > PAGE };
+    const { results, total } = await get(`${source}/transcript`, { ...narrowed, kinds: MAIN, limit: PAGE + 1, offset: page * PAGE }, signal);
+    if (total !== undefined) found.textContent = total ? many(total, "entry", "entries") : "Nothing fits.";
+    return { rows: results.slice(0, PAGE), until: results[PAGE]?.created_at_epoch ?? Infinity, more: results.length > PAGE };
   };
-  const pages = reel({ fetch: fetched, draw: (page, found, before) => blockOf(page, found, before, around, address), scroller, signal, failed: notify });
+  const nothing = { at: (rows) => rows.map(() => ({ before: [], below: [], side: [], named: [] })) };
+  const pages = pager({ fetch: fetched, draw: (page, rows, before) => blockOf(page, rows, before, whole ? around : nothing, address, narrowed), scroller, signal, failed: notify });
 
-  const at = Number(query.at) || 0, goal = at && (await goalOf(at, around, session, signal));
+  const at = Number(query.at) || 0, goal = at && whole && (await goalOf(at, around, session, signal));
   await pages.open(goal ? await pageOf(goal, session, signal) : 0);
 
   // What stands in the stream does not say of which session it is: the end is asked for anew.
@@ -55,34 +66,40 @@ export async function show({ path, query, signal, listen, again }) {
     }, LATE);
   });
 
-  const plain = query.hide === "tools";
-  const transcript = h(plain ? "section.transcript.plain" : "section.transcript", { "aria-label": "Transcript" },
+  const transcript = h(whole && around.observations.length ? "section.transcript.has-beside" : "section.transcript", { "aria-label": "Transcript" },
     !session.items && h("p.quiet", {}, "Nothing of it is recorded."), pages.node);
+  const outline = h("nav.session-side", { "aria-label": "Prompts and files" }, outlineOf(turns, address), filesOf(files, session.project, address));
+  const change = (more) => go(place, { only: here().query.only, find: here().query.find, ...more });
+  const field = h("input", { type: "search", name: "find", value: narrowed.find, placeholder: "Search in this session", "aria-label": "Search in this session", autocomplete: "off" });
   const node = h("div.view.session", {},
-    headOf(session, shown, shown_tokens), summary && summaryOf(summary), outlineOf(around.prompts, address),
-    h("div.tools", {}, h("h2", {}, "Transcript"),
-      h("label.check", {}, h("input", { type: "checkbox", checked: plain, on: { change: (event) => {
-        transcript.classList.toggle("plain", event.target.checked);
-        query = { ...query, hide: event.target.checked ? "tools" : "" };
-        adjust(query);
-        pages.settle();
-      } } }), " Only what was said"),
-      h("span.quiet.small", {}, h("kbd", {}, "j"), " ", h("kbd", {}, "k"), " step, ", h("kbd", {}, "n"), " ", h("kbd", {}, "p"), " prompts, ", h("kbd", {}, "Enter"), " unfolds")),
-    transcript);
+    headOf(session, shown, shown_tokens, resume), summary && summaryOf(summary, whole && !at),
+    h("div.session-columns", {}, outline, h("div.session-main", {},
+      h("div.tools.sticky", {}, h("h2.unseen", {}, "Transcript"),
+        choice("Show", ONLY, narrowed.only, (event) => change({ only: event.target.value })),
+        h("form", { role: "search", on: { submit: (event) => { 
+          event.preventDefault();
+          change({ find: field.value.trim() });
+        } } }, field),
+        found, h("span.gap"), replay(transcript, signal),
+        copyButton(() => sessionText(session, MAIN, signal), "Copy the session as markdown", "Copy as markdown"),
+        h("span.keys-hint.quiet.small", {}, h("kbd", {}, "j"), " ", h("kbd", {}, "k"), " step, ", h("kbd", {}, "n"), " ", h("kbd", {}, "p"), " prompts, ", h("kbd", {}, "Enter"), " unfolds")),
+      transcript)));
 
   // A place that is in the page already is gone to without drawing everything anew.
   node.addEventListener("click", (event) => {
     const link = event.target.closest("a[href*='at=']"), id = /[?&]at=(\d+)/.exec(link?.getAttribute("href") ?? "")?.[1];
-    if (!id || event.ctrlKey || event.metaKey || event.shiftKey || !mark(node, Number(id))) return;
+    if (!whole || !id || event.ctrlKey || event.metaKey || event.shiftKey || !mark(node, Number(id))) return;
     event.preventDefault();
     history.pushState(null, "", link.getAttribute("href"));
   });
   keysOf(node, signal);
+  const follow = followTurns(outline, transcript, scroller, signal);
   requestAnimationFrame(() => {
     if (!node.isConnected) return;
     if (!at) scroller.scrollTop = 0;
     else if (!goal || !mark(node, at)) notify(`#${at} is not in this session`);
     pages.settle();
+    follow();
   });
   return node;
 }
@@ -120,9 +137,10 @@ function mark(node, id) {
   if (!found) return false;
   for (const old of node.querySelectorAll(".here")) old.classList.remove("here");
   found.classList.add("here");
-  const fold = found.querySelector("details");
-  if (fold) fold.open = true;
-  found.scrollIntoView({ block: "center" });
+  const fold = found.querySelector("details"), run = found.parentElement.closest("details");
+  for (const one of [fold, run]) if (one) one.open = true;
+  // A prompt stands at the top, with what came of it below.
+  found.scrollIntoView({ block: found.matches(".is-user") ? "start" : "center" });
   found.focus({ preventScroll: true });
   return true;
 }
@@ -130,20 +148,31 @@ function mark(node, id) {
 // --- what is drawn ----------------------------------------------------------------------------------
 
 /** A page of entries in one grid: each has a row; what stands beside one reaches down to the next. */
-function blockOf(page, { rows, until }, before, around, address) {
+function blockOf(page, { rows, until }, before, around, address, { find }) {
   const open = new Set([...(before?.querySelectorAll("details[open]") ?? [])].map((one) => one.closest("[data-id]")?.dataset.id));
   const known = before && new Set([...before.querySelectorAll("article.entry")].map((one) => one.dataset.id));
   const cells = [], beside = [];
   const cell = (node) => (node.style.setProperty("--row", cells.filter((one) => one.main).length + 1), cells.push({ node, main: true }), node);
   const inline = (one) => cell(one.giving ? givingOf(one.giving) : entryOf(one.row, address));
-  for (const [place, extra] of around.at(rows, page ? rows[0]?.created_at_epoch : -Infinity, until).entries()) {
+  const extras = around.at(rows, page ? rows[0]?.created_at_epoch : -Infinity, until);
+  const alone = extras.map((one) => !Object.values(one).some((part) => part.length));
+  for (let place = 0; place < rows.length; place += 1) {
+    const extra = extras[place];
+    let end = place;
+    while (!find && end < rows.length && isRead(rows[end]) && alone[end]) end += 1;
+    if (end - place > 1) {
+      const run = cell(readsOf(rows.slice(place, end), address));
+      if (known && rows.slice(place, end).some((row) => open.has(String(row.id)))) run.querySelector("details").open = true;
+      place = end - 1;
+      continue;
+    }
     for (const one of extra.before.filter((each) => each.giving || each.within)) inline(one);
-    const entry = cell(entryOf(rows[place], address)), row = entry.style.getPropertyValue("--row");
+    const entry = cell(entryOf(rows[place], address, find)), row = entry.style.getPropertyValue("--row");
     if (known && !known.has(entry.dataset.id)) entry.classList.add("fresh");
     if (open.has(entry.dataset.id)) entry.querySelector("details")?.setAttribute("open", "");
     const side = [...extra.before.filter((each) => each.row && !each.within), ...extra.side];
     if (side.length || extra.named.length) {
-      const node = h("aside.beside", { "aria-label": "Found out here", style: { "--row": row } },
+      const node = h("section.beside", { "aria-label": `Found out at ${clockOf(rows[place].created_at_epoch)}, #${rows[place].id}`, style: { "--row": row } },
         side.map((one) => cardOf(one.row, address)), extra.named.length > 0 && namedOf(extra.named, address));
       beside.push({ node, row: Number(row) });
       cells.push({ node });
@@ -161,7 +190,7 @@ function cardOf(row, address) {
   const inside = () => [
     says?.(), row.facts?.length > 0 && row.narrative && prose(row.narrative),
     parts.length > 0 && h("dl.parts", {}, parts.map(([name, label]) => [h("dt", {}, label), h("dd", {}, row.sections[name])])),
-    row.files_modified?.length > 0 && h("p", {}, chips(row.files_modified)),
+    row.files_modified?.length > 0 && h("p", {}, row.files_modified.map((one) => [fileLink(row.project, one), " "])),
     row.from.length > 0 && h("p.quiet.small", {}, "From ", row.from.map((one, place) => [place > 0 && ", ", h("a", { href: address(one.id), title: one.title }, `#${one.id}`)]))];
   return h("article.found", { "data-id": row.id, "data-anchor": row.anchor_id, tabindex: "-1" },
     h("div.found-title", {}, h("span.icon", { role: "img", "aria-label": nameOf(row) }, row.icon), h("a", { href: linkOf(row) }, row.title || "(no words)")),
@@ -171,28 +200,28 @@ function cardOf(row, address) {
 const namedOf = (rows, address) => h("ul.named", {}, rows.map((row) =>
   h("li", {}, h("a", { href: address(row.id), title: "Part of what this was made from" }, h("span.icon", { "aria-hidden": "true" }, row.icon), " ", row.title))));
 
-function headOf(session, shown, cost) {
+function headOf(session, shown, cost, resume) {
   return h("div.page-head", {},
     h("h1", {}, session.title || "(untitled)"),
     pairs([
       ["Project", session.project && h("a", { href: to("/sessions", { project: session.project }) }, session.project)],
       ["Agent", session.agent], ["Branch", session.branch],
-      ["When", `${dayOf(session.started)}, ${clockOf(session.started)} – ${dayOf(session.ended) === dayOf(session.started) ? "" : `${dayOf(session.ended)}, `}${clockOf(session.ended)} (${lasting(session.ended - session.started)})`],
+      ["When", `${dayOf(session.started)}, ${clockOf(session.started)} – ${dayOf(session.ended) === dayOf(session.started) ? "" : `${dayOf(session.ended)}, `}${clockOf(session.ended)} (${duration(session.ended - session.started)})`],
       ["Recorded", `${many(session.prompts, "prompt")}, ${many(session.items, "item")}`],
       ["Shown to it", shown ? h("a", { href: to("/shown", { session: `S${session.db_id}` }) }, `${many(shown, "line")}, ${tokens(cost)}`) : "nothing"],
       ["Folder", session.cwd && h("code", {}, session.cwd)], ["Id", h("code", {}, `S${session.db_id} ${session.session}`)]]),
-    h("p", {}, forgetting({ session: `S${session.db_id}` })));
+    h("div.tools", {}, resume && [h("span.quiet.small", {}, "Take it up again"), copyable(resume)], forgetting({ session: `S${session.db_id}` })));
 }
 
-function summaryOf(summary) {
+/** Folded unless it is short: one comes for what was said. */
+function summaryOf(summary, open) {
   const parts = PARTS.filter(([name]) => summary[name]);
+  const lines = parts.reduce((all, [name]) => all + summary[name].split("\n").length, 0);
   return h("section.card.summary", { "aria-label": "Summary" },
-    parts.length ? h("dl.parts", {}, parts.map(([name, label]) => [h("dt", {}, label), h("dd", {}, prose(summary[name]))])) : prose(summary.text));
+    folded([h("b", {}, "Summary"), h("span.begin.quiet", {}, summary.completed?.split("\n")[0] || summary.request?.split("\n")[0] || "")],
+      () => (parts.length ? h("dl.parts", {}, parts.map(([name, label]) => [h("dt", {}, label), h("dd", {}, prose(summary[name]))])) : prose(summary.text)),
+      open && lines <= SHORT));
 }
-
-const outlineOf = (prompts, address) => prompts.length > 1 && h("details.outline", {},
-  h("summary", {}, many(prompts.length, "prompt"), " in order"),
-  h("ol", {}, prompts.map((row) => h("li", {}, h("a", { href: address(row.id) }, row.title || "(no words)"), h("span.quiet.small", {}, ` ${clockOf(row.created_at_epoch)}`)))));
 
 // --- keys -------------------------------------------------------------------------------------------
 
@@ -206,7 +235,7 @@ function keysOf(node, signal) {
       const all = [...node.querySelectorAll(`.entry:is(${wanted})`)].filter((one) => one.offsetParent);
       const next = step(all, now.closest?.(".entry"), by);
       next?.focus({ preventScroll: true });
-      next?.scrollIntoView({ block: "nearest" });
+      next?.scrollIntoView({ block: wanted === ".is-user" ? "start" : "nearest" });
     } else if (event.key === "Enter" && now.matches?.(".entry, .found")) {
       const fold = now.querySelector("details");
       if (fold) fold.open = !fold.open;

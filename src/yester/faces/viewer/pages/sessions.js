@@ -1,13 +1,12 @@
 // Sessions by day, the one last worked in first.
 
 import { get } from "/core/api.js";
-import { among, choice, dated } from "/core/choice.js";
 import { fill, h } from "/core/dom.js";
-import { lasting } from "/core/lasting.js";
+import { among, choice, dated } from "/core/fields.js";
+import { clockOf, dayOf, duration, many } from "/core/format.js";
 import { list } from "/core/list.js";
 import { command, emptyOf, notify } from "/core/parts.js";
 import { go, to } from "/core/router.js";
-import { clockOf, dayOf, many } from "/core/words.js";
 
 export const title = () => "Sessions";
 
@@ -54,7 +53,7 @@ function rowOf(session) {
       h("a.title", { href: to(`/session/S${session.db_id}`) }, session.title || "(untitled)"),
       h("div.under", {}, session.project || "no project", h("span.agent", {}, ` · ${session.agent}`), session.branch && ` · ${session.branch}`)),
     h("div.side", {},
-      h("div", {}, `${clockOf(session.started)} · ${lasting(session.ended - session.started)}`),
+      h("div", {}, `${clockOf(session.started)} · ${duration(session.ended - session.started)}`),
       h("div", {}, `${many(session.prompts, "prompt")} · ${many(session.items, "item")}`)));
 }
 

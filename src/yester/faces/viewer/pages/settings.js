@@ -1,11 +1,13 @@
 // Every setting, from the one table that the command line reads too. What neither sends data, names
 // a path nor guards what is stored can be changed here; the rest says where.
 
-import { get, patch } from "/core/api.js";
-import { copyable, ticked } from "/core/copy.js";
+import { get, patch, post } from "/core/api.js";
+import { copyable, ticked } from "/core/clipboard.js";
 import { h } from "/core/dom.js";
-import { notify } from "/core/parts.js";
-import { guard } from "/core/unsaved.js";
+import { guard } from "/core/drafts.js";
+import { count, dayOf, when } from "/core/format.js";
+import { grantName } from "/core/grant.js";
+import { acting, notify } from "/core/parts.js";
 
 export const title = () => "Settings";
 
@@ -19,8 +21,9 @@ const GROUPS = [
   ["More", /./],
 ];
 
-export async function show({ query, signal }) {
-  const { file, settings } = await get("/api/settings", {}, signal);
+export async function show({ query, signal, again }) {
+  const [{ file, settings }, { grants }, roam] = await Promise.all(
+    ["/api/settings", "/api/grants", "/api/roam"].map((path) => get(path, {}, signal)));
   const changed = query.show === "changed";
   const left = new Set(settings.filter((one) => !changed || one.origin !== "default"));
   const groups = GROUPS.map(([name, fits, says]) => {
@@ -34,8 +37,45 @@ export async function show({ query, signal }) {
         h("a.chip", { href: is ? `#/settings?show=${is}` : "#/settings", "aria-current": (query.show ?? "") === is && "true" }, name)))),
     h("p.quiet", {}, "Settings are kept in ", h("code", {}, file), "; a change made here is written to that file, and a running worker picks it up. Settings that send data, name a path or protect what is stored cannot be changed from a browser: open “How to change it” beside them for the line to write into the file."),
     groups.some(Boolean) ? groups : h("section.notice", {}, h("h2", {}, "Nothing was changed"), h("p", {}, "All settings have their defaults.")));
+  if (!changed) view.append(machinesOf(roam), tabsOf(grants, again));
   guard(() => view.querySelector(".setting form [type=submit]:not(:disabled)") !== null, signal);
   return view;
+}
+
+/** The machines of one owner that are kept in step by a log (`yester roam`). */
+function machinesOf({ on, to, machines, waiting, private: kept, last, problems }) {
+  const title = h("h2", { id: "machines" }, "Your machines");
+  if (!on) return h("section.unlocked", {}, title, h("p.quiet.small", {}, "This memory stays on this machine. To keep your own machines in step, over a folder, ssh or git, encrypted:"), copyable("yester roam --to FOLDER"));
+  const waits = waiting - kept;
+  return h("section.unlocked", {}, title,
+    h("p.quiet.small", {}, "Kept in step over ", h("code", {}, to), last ? [", last ", when(last)] : ", not yet", ". ",
+      waits ? `${count(waits)} ${waits === 1 ? "item waits" : "items wait"} to be sent` : "Nothing waits to be sent", kept > 0 && `; ${count(kept)} of private projects stay here`, "."),
+    problems.map((one) => h("p.wrong", { role: "alert" }, one)),
+    h("table.cards", { "aria-labelledby": "machines" },
+      h("thead", {}, h("tr", {}, ["Machine", "Last wrote", "Items from there"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, machines.map((one) => h("tr", {},
+        h("td", { "data-label": "Machine" }, one.name || one.machine, one.own && [" ", h("span.chip.good", {}, "this one")]),
+        h("td", { "data-label": "Last wrote" }, one.seen ? when(one.seen) : "not yet"),
+        h("td", { "data-label": "Items from there" }, one.own ? "–" : count(one.items)))))));
+}
+
+/** Tabs that may come back without a new link. */
+function tabsOf(grants, again) {
+  const lock = async (names) => {
+    await post("/api/grants/revoke", { names });
+    notify(names.length > 1 ? `${count(names.length)} tabs are locked.` : "The tab is locked.");
+    again();
+  };
+  const others = grants.map((one) => one.name).filter((name) => name !== grantName());
+  return h("section.unlocked", {}, h("h2", { id: "unlocked" }, "Unlocked tabs"),
+    h("p.quiet.small", {}, "A tab that was let in stays unlocked for 30 days, also when the server is started again; its key is kept in that tab alone, and here only as a hash. A tab that was closed cannot come back, but stands here until its days are over."),
+    h("table.cards", { "aria-labelledby": "unlocked" },
+      h("thead", {}, h("tr", {}, ["Browser", "Let in", "Last came back", "Until", ""].map((name) => h("th", { scope: "col" }, name || h("span.unseen", {}, "Lock"))))),
+      h("tbody", {}, grants.map((one) => h("tr", {},
+        h("td", { "data-label": "Browser" }, one.browser || "A program", one.origin !== "user" && " (opened by a program)", one.name === grantName() && [" ", h("span.chip.good", {}, "this tab")]),
+        h("td", { "data-label": "Let in" }, when(one.created)), h("td", { "data-label": "Last came back" }, when(one.used)), h("td", { "data-label": "Until" }, dayOf(one.expires)),
+        h("td", {}, h("button.small", { on: { click: acting(() => lock([one.name])) } }, "Lock", h("span.unseen", {}, ` ${one.browser}, ${one.name.slice(0, 6)}`))))))),
+    others.length > 0 && h("p", {}, h("button", { on: { click: acting(() => lock(others)) } }, "Lock all other tabs")));
 }
 
 const text = (value) => (Array.isArray(value) ? value.join(", ") || "(none)" : value === "" ? "(empty)" : String(value));

@@ -1,38 +1,95 @@
 // What the memory holds, what of it was shown, how fast that was, and what it has cost.
 
 import { get } from "/core/api.js";
-import { h } from "/core/dom.js";
-import { bar, command, emptyOf } from "/core/parts.js";
-import { largest, plot, total, weeks } from "/core/plot.js";
-import { EVENTS } from "/core/given.js";
+import { fill, h } from "/core/dom.js";
+import { count, many, manyOf, plain } from "/core/format.js";
+import { EVENTS } from "/core/injections.js";
+import { bar, command, emptyOf, notify } from "/core/parts.js";
+import { largest, plot, sumUp, total } from "/core/plot.js";
 import { to } from "/core/router.js";
-import { count, many, manyOf, plain } from "/core/words.js";
 
 export const title = () => "Statistics";
 
-const RANGES = [7, 30, 90, 365], FEW = 0.02; // of all items: a range that hides nearly everything
+const RANGES = [7, 30, 90, 365], MOST = 3650; // days; the last one is everything there is
+const PROJECTS = 12;
+const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+const LATELY = 7, USUAL = 90; // where something happened in the last days, no more than that is looked at unasked
+const FEW = 0.02; // of all items: a range that hides nearly everything
+const DAY = 86_400_000;
+
+const since = (epoch) => Math.max(1, Math.ceil((Date.now() - epoch) / DAY) + 1);
+const whole = ({ oldest }) => Math.min(MOST, since(oldest ?? Date.now()));
+
+/** The smallest range that shows what there is. */
+function fitting(stats) {
+  if (!stats.newest) return 30;
+  const fit = whole(stats);
+  return since(stats.newest) <= LATELY ? Math.min(fit, USUAL) : fit;
+}
 
 export async function show({ query, signal }) {
-  const days = RANGES.includes(Number(query.days)) ? Number(query.days) : 30;
-  const [stats, series, spend] = await Promise.all(["stats", "series", "spend"].map((name) => get(`/api/${name}`, { days }, signal)));
-  const items = total(Object.values(stats.items));
-  return h("div.view.stats", {},
+  const view = h("div.view.stats", { "aria-busy": "true" }, h("div.tools", {}, h("h1", {}, "Statistics")),
+    h("div.skeletons", { "aria-hidden": "true" }, [8, 14, 20, 20].map((height) => h("div.skeleton", { style: { height: `${height}rem` } }))));
+  draw(view, query, signal).catch((error) => {
+    if (error.name === "AbortError") return;
+    view.removeAttribute("aria-busy");
+    notify(error);
+  });
+  return view;
+}
+
+async function draw(view, query, signal) {
+  const asked = Number(query.days);
+  let stats = await get("/api/stats", { days: asked || 30 }, signal);
+  const all = whole(stats), days = asked >= 1 && asked <= MOST ? asked : fitting(stats);
+  const [again, series, spend] = await Promise.all([
+    stats.days === days ? stats : get("/api/stats", { days }, signal), get("/api/series", { days }, signal), get("/api/spend", { days }, signal)]);
+  stats = again;
+  const items = total(Object.values(stats.items)), ranges = [...RANGES.filter((one) => one < all), all];
+  fill(view,
     h("div.tools", {}, h("h1", {}, "Statistics"),
-      h("nav.ranges", { "aria-label": "How far back" }, RANGES.map((one) =>
-        h("a.chip", { href: to("/stats", { ...query, days: one }), "aria-current": one === days && "true" }, `${one} days`)))),
+      h("nav.ranges", { "aria-label": "How far back" }, ranges.map((one) =>
+        h("a.chip", { href: to("/stats", { ...query, days: one }), "aria-current": one === days && "true" }, one === all && all > RANGES[0] ? `All ${count(one)} days` : many(one, "day"))))),
+    items > 0 && helped(series, stats, days),
     figures(stats, items),
-    older(total(Object.values(series.items).map(total)), items, days, query),
+    older(total(Object.values(series.items).map(total)), items, days, all, query),
     !items && emptyOf("Nothing is counted yet", ["Past sessions come in with ", command("yester index"), "; plots begin on the day they were written."]),
     made(series, days, query, stats),
     h("div.plots", {},
       h("div", {}, tokens(series, days), lag(series, stats), money(series, spend, days), shown(stats)),
       h("div", {}, latency(series), errors(series, stats, days), distilled(stats), vectors(stats), skipped(stats))));
+  view.removeAttribute("aria-busy");
+}
+
+const percent = (part, all) => `${Math.round((part / all) * 100)} %`;
+
+/** Did it help? In plain words first, then by project and over time. */
+function helped(series, { use, note }, range) {
+  const sum = (name) => total(use.map((one) => one[name])), given = sum("given"), used = sum("used");
+  const read = sum("tokens"), behind = sum("discovery_tokens"), met = total(series.errors_met), again = total(series.errors_again);
+  const most = Math.max(...use.map((one) => one.given), 1);
+  return h("section.helped", { "aria-label": "Did it help?" }, h("h2", {}, "Did it help?"),
+    h("dl.answers", {},
+      h("div", {}, h("dt", {}, "Of what agents were given"), h("dd", {}, given ? [h("b", {}, percent(used, given)), " was used"] : h("b", {}, "–")),
+        h("dd.small.quiet", {}, given ? `${count(used)} of ${many(given, "line")}: a file it is about was edited afterwards, the whole of it was asked for, or you called it useful. Of the others nothing is known.`
+          : ["No agent was given anything in this time. Run ", command("yester install"), "."])),
+      h("div", {}, h("dt", {}, "Of the errors agents met"), h("dd", {}, met ? [h("b", {}, percent(again, met)), " had been met before"] : h("b", {}, "–")),
+        h("dd.small.quiet", {}, met ? `${count(again)} of ${many(met, "error")} had been met on an earlier day; ${count(total(series.errors_ended))} ended in their session.` : "No run has shown an error in this time.")),
+      h("div", {}, h("dt", {}, "Tokens given, and what they were made from"), h("dd", {}, read ? [h("b", {}, `~${short.format(read)}`), behind > 0 && ` from ~${short.format(behind)}`] : h("b", {}, "–")),
+        h("dd.small.quiet", {}, read && behind ? `Agents read ~${count(read)} tokens. The sessions these lines were made from had ~${count(behind)}. ` : "", read > 0 && note))),
+    given > 0 && h("div.plots", {},
+      h("div", {}, section("Used, by project", use.slice(0, PROJECTS).map((one) => h("div.bar.of-two", {}, h("span", {}, one.project || "no project"),
+        h("div.track", { "aria-hidden": "true" }, h("i", { style: { width: `${(one.given / most) * 100}%` } }), h("i.used", { style: { width: `${(one.used / most) * 100}%` } })),
+        h("output", {}, `${count(one.used)} of ${count(one.given)}, ${percent(one.used, one.given)}`))),
+      use.length > PROJECTS && h("p.quiet.small", {}, `and ${many(use.length - PROJECTS, "other project")}`))),
+      h("div", {}, plotted({ title: "Lines given per day", days: series.days,
+        series: [{ name: "used", values: series.used_lines }, { name: "nothing known", values: series.shown_lines.map((all, day) => all - series.used_lines[day]) }] }, range))));
 }
 
 /** Where nearly everything is older than what is plotted. */
-const older = (here, items, days, query) => items > 0 && days < 365 && here < items * FEW && h("p.notice.older", {},
+const older = (here, items, days, all, query) => items > 0 && days < all && here < items * FEW && h("p.notice.older", {},
   `${here ? `Only ${count(here)} of ${count(items)} items are` : "Nothing is"} from the last ${days} days; the rest is older. `,
-  h("a", { href: to("/stats", { ...query, days: 365 }) }, "Look at 365 days"));
+  h("a", { href: to("/stats", { ...query, days: all }) }, "Look at all of it"));
 
 const figure = (name, value, more = "") => h("div", {}, h("dt", {}, name), h("dd", {}, value, more && h("small", {}, more)));
 
@@ -58,8 +115,10 @@ function size(bytes) {
 /** A plot, or, where there is nothing to draw, words on what would be there. */
 function plotted(given, days, ...teaches) {
   if (!given.series.some((one) => total(one.values))) return nothing(given.title, ...teaches);
-  if (days <= 120) return plot(given);
-  return plot({ ...given, ...weeks(given.days, given.series), title: given.title.replace("per day", "per week"), step: "Week" });
+  const [size, step] = days <= 120 ? [1, "Day"] : days <= 800 ? [7, "Week"] : [30, "30 days"];
+  const lead = given.lines ? null : (_, until) => to("/timeline", { day: until });
+  if (size === 1) return plot({ ...given, lead });
+  return plot({ ...given, lead, ...sumUp(given.days, given.series, size), title: given.title.replace("per day", step === "Week" ? "per week" : "per 30 days"), step });
 }
 
 const nothing = (title, ...says) => h("section.plot.none", {}, h("h2", {}, title), says.map((say) => h("p.quiet", {}, say)));
@@ -80,7 +139,7 @@ function tokens({ days, shown_tokens, discovered_tokens, note }, range) {
   return plotted({
     title: "Tokens per day: read against discovered", days, lines: true, log: true, note, write: (value) => `~${count(Math.round(value))}`,
     series: [{ name: "read by agents", values: shown_tokens }, { name: "spent on finding it out", values: discovered_tokens }],
-  }, range, ["No agent has been shown anything in this time. What they are shown when a session begins or a prompt is typed stands in ", h("a", { href: to("/shown") }, "Shown"), "."], note);
+  }, range, ["No agent has been shown anything in this time. What they are shown when a session begins or a prompt is typed stands in ", h("a", { href: to("/shown") }, "Injected"), "."], note);
 }
 
 const ms = (value) => (value >= 10_000 ? `${(value / 1000).toFixed(1)} s` : `${count(Math.round(value * 10) / 10)} ms`);
@@ -99,8 +158,8 @@ function lag({ days, lag_ms }, stats) {
     ["No event came from a hook in this time. Events come while an agent works, once ", command("yester install"), " has been run."], now);
 }
 
-function errors({ days, errors_met, errors_ended }, { reflexes }, range) {
-  const drawn = plotted({ title: "Errors per day", days, series: [{ name: "met", values: errors_met }, { name: "ended", values: errors_ended }] }, range,
+function errors({ days, errors_met, errors_again, errors_ended }, { reflexes }, range) {
+  const drawn = plotted({ title: "Errors per day", days, series: [{ name: "met", values: errors_met }, { name: "met before", values: errors_again }, { name: "ended", values: errors_ended }] }, range,
     ["No run has shown an error in this time."]);
   if (reflexes.length) drawn.append(numbers("Told at the moment of action", ["About", "Told", "Used", "Ignored", "Wrong"], reflexes.map((row) => [row.about, row.told, row.used, row.ignored, row.wrong])));
   return drawn;

@@ -1,12 +1,16 @@
-// Everything as it happened, the newest first; what happens now comes in at the top.
+// What happened, the newest first: by day, session and turn, below a year of days that leads to each;
+// or every single item. What happens now comes in at the top.
 
 import { get } from "/core/api.js";
-import { choice } from "/core/choice.js";
 import { fill, h } from "/core/dom.js";
+import { choice } from "/core/fields.js";
+import { clockOf, count, dayOf, many, plain, tokens } from "/core/format.js";
+import { heatMap } from "/core/heat_map.js";
 import { list } from "/core/list.js";
-import { command, emptyOf, linkOf, nameOf } from "/core/parts.js";
-import { go, to } from "/core/router.js";
-import { clockOf, count, dayOf, many, plain, tokens } from "/core/words.js";
+import { pager } from "/core/pager.js";
+import { command, emptyOf, linkOf, nameOf, notify } from "/core/parts.js";
+import { go, here, to } from "/core/router.js";
+import { sessionGroups } from "/core/turn_rows.js";
 
 export const title = () => "Timeline";
 
@@ -14,31 +18,96 @@ const HEIGHT = 56; // px, as in style/timeline.css
 const EVERY = null;
 const near = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
 const far = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", year: "2-digit" });
+const LATE = 400, TURNS = 500; // ms until what came is drawn; turns of a day asked for at once
 const SHOWN = [
-  ["", "No raw messages", ["prompt", "observation", "summary", "memory", "note"]],
+  ["", "Turns", EVERY],
+  ["items", "No raw messages", ["prompt", "observation", "summary", "memory", "note"]],
   ["found", "Findings only", ["observation", "memory", "note"]],
   ["prompts", "Prompts only", ["prompt"]],
   ["summaries", "Summaries only", ["summary"]],
   ["all", "With raw messages", EVERY],
 ];
 
-export async function show({ query, signal, listen, again }) {
+export async function show(view) {
+  const { projects } = await get("/api/projects", {}, view.signal);
+  if (SHOWN.some(([name]) => name && name === view.query.show)) return showItems(view, projects);
+  const { days } = await get("/api/days", { project: view.query.project ?? "" }, view.signal);
+  // Where nothing was asked there are no turns, but perhaps what was kept.
+  return days.length ? showTurns(view, projects, days) : showItems({ ...view, query: { ...view.query, show: "items" } }, projects);
+}
+
+function toolsOf(query, projects) {
+  const change = (name) => (event) => go(here().path, { ...query, day: "", [name]: event.target.value });
+  return h("div.tools", {}, h("h1", {}, "Timeline"), h("span.gap"),
+    choice("Show", SHOWN, query.show ?? "", change("show")),
+    choice("Project", [["", "All projects"], ...projects.map((one) => [one.name, `${one.name} (${count(sum(one.kinds))})`])], query.project ?? "", change("project")));
+}
+
+// --- by day, session and turn -----------------------------------------------------------------------
+
+async function showTurns({ query, signal, listen, again }, projects, days) {
+  const project = query.project ?? "";
+  const address = (day) => to(here().path, { ...query, day });
+  const scroller = document.getElementById("content");
+  const fetched = async (page) => {
+    const { day } = days[page], turns = [];
+    for (let more = true; more; ) {
+      const part = await get("/api/turns", { project, dateStart: day, dateEnd: day, limit: TURNS, offset: turns.length }, signal);
+      turns.push(...part.turns);
+      more = part.more && part.turns.length > 0;
+    }
+    return { day, turns, more: page + 1 < days.length };
+  };
+  const pages = pager({ fetch: fetched, draw: (page, { day, turns }) => dayBlock(day, turns, page), scroller, signal, failed: notify });
+  const begin = Math.max(0, days.findIndex((one) => query.day && one.day <= query.day));
+  await pages.open(begin);
+  let late = 0;
+  listen((event, row) => {
+    if (event === "gap") return again();
+    if (event !== "item" || !["prompt", "summary", "observation"].includes(row.kind) || late) return;
+    if (project && !isOf(row, project)) return;
+    late = setTimeout(async () => {
+      late = 0;
+      if (signal.aborted) return;
+      if (row.kind === "prompt" && days[0]?.day !== localDay(row.created_at_epoch)) return scroller.scrollTop < 40 && again();
+      await pages.redraw(0).catch(() => {}); // the next event may do
+    }, LATE);
+  });
+  const node = h("div.view.timeline.by-turn", {}, toolsOf(query, projects),
+    heatMap(days, localDay(Date.now()), address), pages.node);
+  requestAnimationFrame(() => {
+    if (!node.isConnected) return;
+    if (query.day) node.querySelector(".day-block")?.scrollIntoView({ block: "start" });
+    pages.settle();
+  });
+  return node;
+}
+
+const localDay = (epoch) => new Date(epoch - new Date(epoch).getTimezoneOffset() * 60000).toISOString().slice(0, 10);
+
+function dayBlock(day, turns, page) {
+  return h("section.day-block", { "data-page": page, "data-day": day },
+    h("h2", {}, dayOf(Date.parse(`${day}T12:00:00`)), h("span.quiet.small", {}, many(turns.length, "turn"))),
+    sessionGroups(turns));
+}
+
+// --- every item -------------------------------------------------------------------------------------
+
+async function showItems({ query, signal, listen, again }, projects) {
   let rows = null;
   const early = []; // what came while the first answers were on their way
   listen((event, data) => {
     if (event === "gap") return again();
     if (event === "item") rows ? came(data) : early.push(data);
   });
-  const [, , chosen] = SHOWN.find(([name]) => name === (query.show ?? "")) ?? SHOWN[0];
+  const [, , chosen] = SHOWN.find(([name]) => name === query.show);
   const wanted = { project: query.project ?? "", kinds: chosen ?? [] };
-  const [{ projects }, { results: [newest] }] = await Promise.all([
-    get("/api/projects", {}, signal), get("/api/items", { ...wanted, limit: 1 }, signal),
-  ]);
+  const { results: [newest] } = await get("/api/items", { ...wanted, limit: 1 }, signal);
   // Pages are of what was there when the view was opened, or each new item would move them all. A
   // clock that was wrong may have put things into the future.
   const until = Math.max(Date.now(), (newest?.created_at_epoch ?? 0) + 1);
-  const here = projects.filter((one) => !query.project || [one.name, one.key].includes(query.project));
-  const total = here.flatMap((one) => Object.entries(one.kinds)).reduce((sum, [kind, items]) => sum + (!chosen || chosen.includes(kind) ? items : 0), 0);
+  const asked = projects.filter((one) => !query.project || [one.name, one.key].includes(query.project));
+  const total = asked.flatMap((one) => Object.entries(one.kinds)).reduce((sum, [kind, items]) => sum + (!chosen || chosen.includes(kind) ? items : 0), 0);
 
   const where = h("div.where", {}), pill = h("button.pill", { hidden: true, on: { click: () => rows.top() } });
   rows = list({
@@ -54,21 +123,17 @@ export async function show({ query, signal, listen, again }) {
       pill.dataset.n = n;
       pill.textContent = `↑ ${many(n, "new one", "new ones")}`;
     },
-    empty: () => (query.project || query.show ? nothingOf(query) : nothingYet()),
+    empty: () => (query.project || (query.show && query.show !== "items") ? nothingOf(query) : nothingYet()),
   });
   function came(row) {
     if (chosen && !chosen.includes(row.kind)) return;
-    if (query.project && !here.some((one) => isOf(row, one.name))) return;
+    if (query.project && !asked.some((one) => isOf(row, one.name))) return;
     const epoch = row.created_at_epoch;
     rows.add(row, { late: epoch < until, above: (first) => epoch >= first.created_at_epoch });
   }
   early.forEach(came);
 
-  const change = (name) => (event) => go("/", { ...query, [name]: event.target.value });
-  return h("div.view.tall.timeline", {},
-    h("div.tools", {}, h("h1", {}, "Timeline"), h("span.gap"),
-      choice("Show", SHOWN, query.show ?? "", change("show")),
-      choice("Project", [["", "All projects"], ...projects.map((one) => [one.name, `${one.name} (${count(sum(one.kinds))})`])], query.project ?? "", change("project"))),
+  return h("div.view.tall.timeline", {}, toolsOf(query, projects),
     h("div.list-frame", {}, where, rows.node, h("div.pill-place", { role: "status" }, pill)));
 }
 
@@ -102,4 +167,4 @@ const nothingYet = () => emptyOf("Nothing is here yet",
   ["From then on everything comes by itself, once ", command("yester install"), " has told your agent about yester."]);
 
 const nothingOf = (query) => emptyOf("Nothing of this kind",
-  ["There is more in the memory, but nothing that fits both choices above. ", h("a", { href: to("/", { project: query.project, show: "all" }) }, "Everything with raw messages"), query.project && [" of this project, or ", h("a", { href: to("/", { show: query.show }) }, "the same of all projects")], "."]);
+  ["There is more in the memory, but nothing that fits both choices above. ", h("a", { href: to(here().path, { project: query.project, show: "all" }) }, "Everything with raw messages"), query.project && [" of this project, or ", h("a", { href: to(here().path, { show: query.show }) }, "the same of all projects")], "."]);

@@ -1,16 +1,17 @@
 // The ledger: what agents were shown, why, what it cost, and what came of it. And what one would be
 // shown now, with what was left out.
 
+import { givings } from "/core/annotations.js";
 import { get, post } from "/core/api.js";
-import { givings } from "/core/beside.js";
-import { choice } from "/core/choice.js";
 import { fill, h } from "/core/dom.js";
-import { EVENTS, eventOf, lineOf } from "/core/given.js";
+import { copyButton } from "/core/clipboard.js";
+import { choice } from "/core/fields.js";
+import { clockOf, count, dayOf, many, sentence, tokens } from "/core/format.js";
+import { EVENTS, eventOf, lineOf } from "/core/injections.js";
 import { command, emptyOf, linkOf } from "/core/parts.js";
 import { go, to } from "/core/router.js";
-import { clockOf, count, dayOf, many, sentence, tokens } from "/core/words.js";
 
-export const title = ({ query }) => ("preview" in query ? "What would be shown" : "Shown");
+export const title = ({ query }) => ("preview" in query ? "What would be injected" : "Injected");
 
 const PAGE = 200, MOST = 5; // lines a page; pages looked through for one event
 const LEFT = 40, CUT = 200; // lines of what was left out; characters of a prompt the ledger has
@@ -18,7 +19,7 @@ const LEFT = 40, CUT = 200; // lines of what was left out; characters of a promp
 export async function show(view) {
   const preview = "preview" in view.query;
   return h("div.view.shown", {},
-    h("div.tools", {}, h("h1", {}, preview ? "What would be shown now" : "Shown to agents"),
+    h("div.tools", {}, h("h1", {}, preview ? "What would be injected now" : "Injected into agents"),
       h("nav.tabs", { "aria-label": "Parts" },
         h("a.chip", { href: to("/shown"), "aria-current": preview ? null : "true" }, "Ledger"),
         h("a.chip", { href: to("/shown", { preview: "1", project: view.query.project ?? "" }), "aria-current": preview ? "true" : null }, "Preview"))),
@@ -125,7 +126,7 @@ async function contextOf({ text, tokens: cost, shown, left, why = "" }) {
   const score = (value) => (value ? value.toFixed(2) : "–");
   return [
     h("h2", {}, "The text", text && h("span.quiet.small", {}, ` ${tokens(cost)}`)),
-    text ? h("pre.context", { tabindex: "0" }, text) : emptyOf("It would be given nothing", why ? sentence(why) : "Nothing that is known fits well enough; that is better than something that does not."),
+    text ? h("div.block", {}, h("pre.context", { tabindex: "0" }, text), copyButton(() => text, "Copy the text")) : emptyOf("It would be given nothing", why ? sentence(why) : "Nothing that is known fits well enough; that is better than something that does not."),
     shown.length > 0 && [h("h2", {}, "Its lines, and why"), tableOf(["What", "Why", "Fits", "Tokens"],
       shown.map((one) => [nameOf(one.item), one.reason, score(one.score), count(one.tokens)]))],
     left.length > 0 && [h("h2", {}, "Left out, and why"), tableOf(["What", "Why", "Fits"], some.map((one) => [nameOf(one.id), one.why, score(one.score)])),

@@ -1,9 +1,9 @@
 // What an agent was shown: one answer to its hook, line by line, with the reasons.
 
 import { h } from "/core/dom.js";
-import { folded } from "/core/said.js";
+import { count, many, plain, tokens } from "/core/format.js";
 import { to } from "/core/router.js";
-import { count, many, plain, tokens } from "/core/words.js";
+import { folded } from "/core/transcript.js";
 
 export const EVENTS = {
   SessionStart: "at the start", UserPromptSubmit: "with a prompt", PreToolUse: "before a tool was used", SubagentStart: "to a sub-agent",

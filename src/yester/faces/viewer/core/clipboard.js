@@ -8,10 +8,14 @@ export function copyable(text) {
     h("button.small", { type: "button", "aria-label": `Copy: ${text}`, on: { click: () => copy(text) } }, "Copy"));
 }
 
+/** A small button that copies what `text()` gives; it is asked for when it is pressed. */
+export const copyButton = (text, name = "Copy", short = "Copy") =>
+  h("button.small.copy", { type: "button", "aria-label": name, title: name, on: { click: async () => copy(await text()) } }, short);
+
 /** Sentences in which `words` between ticks are code. */
 export const ticked = (text) => text.split(/`([^`]+)`/).map((part, place) => (place % 2 ? h("code", {}, part) : part));
 
-async function copy(text) {
+export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
     notify("Copied.");

@@ -3,13 +3,13 @@
 
 import { fill, h } from "/core/dom.js";
 
-const MOST = 8; // pages in the page
+const MOST = 8, FAR = 2100; // pages in the page; px out of sight from which one may go
 
 /**
  * `fetch(page)` gives `{more, …}`, `draw(page, what it gave, block before)` gives an element.
- * `scroller` is what scrolls; the reel keeps what is looked at where it is.
+ * `scroller` is what scrolls; the pager keeps what is looked at where it is.
  */
-export function reel({ fetch, draw, scroller, signal, failed }) {
+export function pager({ fetch, draw, scroller, signal, failed }) {
   const blocks = h("div.reel-blocks"), held = new Map(); // page → {block, more}
   const earlier = h("button.reel-more", { hidden: true, on: { click: () => grow(-1) } }, "Earlier");
   const later = h("button.reel-more", { hidden: true, on: { click: () => grow(1) } }, "Later");
@@ -60,6 +60,9 @@ export function reel({ fetch, draw, scroller, signal, failed }) {
   function drop(page) {
     const { block } = held.get(page), above = page === first(), height = scroller.scrollHeight;
     if (block.contains(document.activeElement)) return; // somebody is in there
+    // Low pages all stand near what is in sight: one that went would be wanted again at once.
+    const { top, bottom } = block.getBoundingClientRect(), sight = scroller.getBoundingClientRect();
+    if (above ? bottom > sight.top - FAR : top < sight.bottom + FAR) return;
     block.remove();
     held.delete(page);
     if (above) scroller.scrollTop -= height - scroller.scrollHeight;
@@ -74,7 +77,11 @@ export function reel({ fetch, draw, scroller, signal, failed }) {
       await load(page);
       ends();
     }),
-    /** The reel stands in the document now. */
+    /** A page once more, where it is held. */
+    redraw: (page) => alone(async () => {
+      if (held.has(page)) await load(page);
+    }),
+    /** The pager stands in the document now. */
     settle: ends,
     /** Something new may be at the end; only if the end is here. Whoever is at the end stays there. */
     refresh: () => alone(async () => {

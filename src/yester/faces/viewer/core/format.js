@@ -34,6 +34,17 @@ function ago(past) {
   return minutes < 7 * 24 * 60 ? `${Math.floor(minutes / 1440)} d ago` : null;
 }
 
+const UNITS = [["d", 86400000], ["h", 3600000], ["min", 60000], ["s", 1000]];
+
+/** How long something took, in the two largest units. */
+export function duration(ms) {
+  if (!(ms >= 1000)) return "under 1 s";
+  const first = UNITS.findIndex(([, size]) => ms >= size);
+  const [name, size] = UNITS[first], whole = Math.floor(ms / size), smaller = UNITS[first + 1];
+  const rest = smaller && whole < 10 ? Math.floor((ms % size) / smaller[1]) : 0;
+  return `${whole} ${name}${rest ? ` ${rest} ${smaller[0]}` : ""}`;
+}
+
 const STEM = 5; // letters that two forms of a word share at least
 
 /** Forms of one word: "authenticates" of "authentication", but "interface" is none of "internal". */

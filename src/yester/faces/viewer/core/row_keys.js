@@ -21,7 +21,7 @@ export function steps(box, signal, step) {
 export function stepping(box, signal) {
   steps(box, signal, (by) => {
     const all = [...box.querySelectorAll("a.title")].filter((one) => !one.closest("[hidden]"));
-    const now = all.indexOf(document.activeElement?.closest(".row, .hit")?.querySelector("a.title"));
+    const now = all.indexOf(document.activeElement?.closest(".row, .hit, tr")?.querySelector("a.title"));
     const next = by === "first" ? 0 : by === "last" ? all.length - 1 : now + by;
     all[Math.max(0, Math.min(all.length - 1, next))]?.focus();
   });

@@ -1,8 +1,8 @@
 // Why a hit stands where it does: what each factor added to its score, of the most it could.
 
 import { h } from "/core/dom.js";
+import { count, many } from "/core/format.js";
 import { to } from "/core/router.js";
-import { count, many } from "/core/words.js";
 
 const FACTORS = {
   keyword: ["Words", "how well it holds the most telling of the words asked for"],

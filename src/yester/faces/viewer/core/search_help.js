@@ -2,9 +2,9 @@
 
 import { get } from "/core/api.js";
 import { h } from "/core/dom.js";
-import { to } from "/core/router.js";
-import { count } from "/core/words.js";
 import { each } from "/core/facets.js";
+import { count } from "/core/format.js";
+import { to } from "/core/router.js";
 
 const WAYS = [
   ["redis cache deploy", "any of the words, the best first"],
@@ -43,7 +43,7 @@ export async function nothingFound(asked, filters, place, signal) {
     return found.count ? one : null;
   }))).filter(Boolean);
   return h("section.notice", {},
-    h("h2", {}, "Nothing fits all of that"),
+    h("h2", {}, each(filters).length || asked.type ? "Nothing fits all of that" : "Nothing was found"),
     worked.length > 0 && [h("p", {}, "There is something"), h("ul", {}, worked.map((one) => h("li", {}, h("a", { href: one.href }, one.name))))],
     !worked.length && h("p", {}, "Nor is there anything with less of it. Try other words for the same thing, the name of a file, or a part of a word with a star: ", h("code", {}, "migrat*"), "."),
     h("p", {}, h("a", { href: to("/search") }, "How to ask")));

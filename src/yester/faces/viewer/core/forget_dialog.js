@@ -8,7 +8,8 @@ import { go } from "/core/router.js";
 /** A button that forgets what this names: {ids} or {session}. */
 export const forgetting = (what) => h("button.danger.small", { on: { click: acting(() => forget(what)) } }, "Forget for good");
 
-async function forget(what) {
+/** Shows what would go, and does it on a second word. */
+export async function forget(what, leave = () => go("/")) {
   const would = await post("/api/forget", what);
   const given = await asked("Forget for good?", [
     h("p", {}, would.message),
@@ -18,5 +19,5 @@ async function forget(what) {
   if (!given) return;
   const done = await post("/api/forget", { ...what, yes: true });
   notify(done.message);
-  go("/");
+  leave();
 }

@@ -1,9 +1,9 @@
 // Whether an item was of use: what is known, what the user says, where it was shown.
 
 import { h } from "/core/dom.js";
+import { count, many, when } from "/core/format.js";
 import { acting } from "/core/parts.js";
 import { to } from "/core/router.js";
-import { count, many, when } from "/core/words.js";
 
 const TOLD = {
   useful: "you said it is useful", useless: "you said it is not useful", opened: "looked at here",
@@ -14,7 +14,7 @@ const CAME = { fetched: "asked for", opened: "looked at", "acted-on": "acted on"
 
 function wordOf(use, feedback) {
   // Looking at it counts a little, but says nothing yet about whether it helped.
-  if (use > 0 && Object.entries(feedback).every(([what, number]) => what === "opened" || !number)) return "Looked at, no more known";
+  if (use > 0 && Object.entries(feedback).every(([what, number]) => what === "opened" || !number)) return "Looked at by you; whether it helped is not known";
   if (Math.abs(use) < 0.05) return "Nothing known yet";
   if (use < 0) return use < -0.6 ? "In the way" : "Of little use";
   return use > 0.6 ? "Of much use" : "Of some use";
