@@ -6,20 +6,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo test offline browser crash soak lint format docs bench fuzz api e2e clean
+.PHONY: help demo test offline browser crash soak lint format docs bench fuzz api e2e dist clean
 help:
 	@echo "make demo    index sample sessions into a store of its own and ask it three questions"
-	@echo "make test    install the development tools and run all tests"
+	@echo "make test    install the development tools and run all tests (YESTER_TEST_POSTGRES: tests/postgres.py)"
 	@echo "make offline the same tests where there is no network but loopback (Linux)"
 	@echo "make browser the viewer in a real browser (Debian: apt install chromium; or CHROMIUM=path)"
 	@echo "make crash   the same kill -9 tests, many more rounds"
-	@echo "make soak    60 events a second for SECONDS=120, with questions beside it"
+	@echo "make soak    60 events a second for SECONDS=120, with questions, indexing and the viewer beside it"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    write the reference pages from the code"
 	@echo "make bench   measure indexing (MEMDATA=folder of transcripts; default: the samples)"
 	@echo "make fuzz    fuzz every reader for SECONDS=120"
 	@echo "make api     schemathesis against the HTTP server, EXAMPLES=50 requests and more an endpoint"
 	@echo "make e2e     the built wheel in a fresh environment; real Claude Code ($$YESTER_CLIENTS)"
+	@echo "make dist    wheel and sdist into dist/, the same bytes wherever they are built"
 	@echo "make clean   remove what the other targets made"
 
 $(VENV)/made:
@@ -81,7 +82,7 @@ fuzz: $(VENV)/installed-dev
 	$(BIN)/python tests/fuzz/readers.py -max_total_time=$(SECONDS) -max_len=4096 -verbosity=0
 
 soak: $(VENV)/installed-dev
-	$(BIN)/python bench/soak.py $(SECONDS)
+	$(BIN)/python -m bench.soak $(SECONDS)
 
 EXAMPLES ?= 50
 api: $(VENV)/installed-dev
@@ -89,6 +90,10 @@ api: $(VENV)/installed-dev
 
 e2e: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -q -m e2e
+
+dist: $(VENV)/installed-dev
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
 
 clean:
 	rm -rf $(VENV) .demo dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -27,6 +27,7 @@ COMMANDS = {  # name → words, and the most it may cost
     "--help": (["--help"], 4),
     "recall --json": (["recall", "--json", "why did we drop redis"], 6),
     "status": (["status"], 8),
+    "statusline": (["statusline"], 2),
 }
 _PATIENCE = 120.0  # seconds until the worker has made the vectors
 

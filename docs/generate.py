@@ -105,12 +105,12 @@ def settings() -> str:
         "\nbelow `[embed]`.",
         "| setting | default | variable | what it does |\n|---|---|---|---|\n" + _rows("embed"),
         "## The section [llm]",
-        "For those who want a [language model](../how-to.md#use-a-language-model). `llm.model` is"
-        "\n`model` below `[llm]`.",
+        "For those who want a [language model](../how-to/models.md#use-a-language-model)."
+        "\n`llm.model` is `model` below `[llm]`.",
         "| setting | default | variable | what it does |\n|---|---|---|---|\n" + _rows("llm"),
         "## The section [archive]",
         "For those who want an "
-        "[archive of their sessions](../how-to.md#keep-an-archive-of-sessions).",
+        "[archive of their sessions](../how-to/models.md#keep-an-archive-of-sessions).",
         "| setting | default | variable | what it does |\n|---|---|---|---|\n" + _rows("archive"),
     ]
     return "\n\n".join(parts) + "\n"
@@ -431,7 +431,8 @@ def main() -> int:
     wanted[ROOT / "src" / "yester" / "faces" / "cli" / "help.txt"] = help_page()
     with tempfile.TemporaryDirectory() as folder:
         home = sample_home(folder)
-        for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        docs = ROOT / "docs"
+        for path in (ROOT / "README.md", *docs.glob("*.md"), *docs.glob("how-to/*.md")):
             wanted[path] = refreshed(path.read_text("utf-8"), home)
     contributing = ROOT / "CONTRIBUTING.md"
     wanted[contributing] = tree_map(contributing.read_text("utf-8"))

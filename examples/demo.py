@@ -1,4 +1,5 @@
-"""Shows yester at work: indexes the sample sessions into a store of its own and asks three things.
+"""Shows yester at work: indexes the sample sessions into a store of its own, asks three things,
+distils them and opens the door of the viewer.
 
 Run by `make demo`, or: python examples/demo.py [FOLDER]. The store goes into FOLDER (default: .demo
 in the repository) and nowhere else; running it again reads nothing twice.
@@ -20,12 +21,16 @@ QUESTIONS = {
 }
 
 NEXT = """
+The link works once, for a minute; another one: {yester} --home {home} ui
+The server ends by itself some hours after the last question; to end it at once:
+    {yester} --home {home} serve --stop
+
 The store of this demo is {home}; remove the folder and it is gone.
 With your own sessions (they stay where they are, and nothing leaves this machine):
 
     {yester} index
     {yester} recall "something you remember only half"
-    {yester} recent
+    {yester} install        (shows what it would change in your agents' settings, and asks first)
 """
 
 
@@ -49,6 +54,10 @@ def main() -> None:
     for title, words in QUESTIONS.items():
         say(f"\n# {title}")
         run(home, "recall", *words)
+    say("\n# What came of each turn, by evidence: from now on questions find that first")
+    run(home, "distil", "--backfill")
+    say("\n# In the browser")
+    run(home, "ui", "--print")
     installed = Path(sys.executable).with_name("yester")
     say(NEXT.format(home=home, yester=installed if installed.exists() else "yester"))
 

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 from yester.faces.http.app import FOLDER, App
 from yester.faces.http.guard import Slowdown
-from yester.faces.http.login import Keys, load_token
+from yester.faces.http.login import Grants, Keys, load_token
 from yester.faces.http.server import Server, open_socket
 from yester.memory import Memory
 
@@ -142,7 +142,7 @@ def serving(
     failures: list[BaseException] = []
     sock = open_socket(0)
     port = sock.getsockname()[1]
-    keys = Keys(load_token(home))
+    keys = Keys(load_token(home), Grants(home))
     app = App(
         Memory(home, environ, who="http", ask_worker=ask_worker, recreates=False), keys, port,
         lambda _, error: failures.append(error), folder=folder,

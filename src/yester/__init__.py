@@ -16,16 +16,19 @@ if TYPE_CHECKING:
 
     from yester.faces.python import OpenMemory
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["__version__", "open"]
 
 
 def open(home: str | Path | None = None) -> OpenMemory:  # noqa: A001
-    """Open the memory in a folder (default: $YESTER_HOME, else ~/.yester); made if needed."""
+    """Open the memory in a folder (default: $YESTER_HOME, else ~/.yester), or on a server
+    (postgresql://USER@HOST/DATABASE); made if needed."""
     import os
     from pathlib import Path
 
     from yester.capture.homes import home_folder
     from yester.faces.python import open_memory
 
-    return open_memory(home_folder(home, os.environ, Path.cwd()), os.environ)
+    database = str(home) if str(home).startswith(("postgresql://", "postgres://")) else ""
+    folder = home_folder(None if database else home, os.environ, Path.cwd())
+    return open_memory(folder, os.environ, database)

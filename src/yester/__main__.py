@@ -15,6 +15,7 @@ import sys
 _HELP = os.path.join(os.path.dirname(__file__), "faces", "cli", "help.txt")  # noqa: PTH118, PTH120
 _PATIENCE = 2.0  # seconds for the worker
 _MOST_BYTES = 16_000  # of a request, as the worker reads them
+_GLANCE = 0.2  # seconds for a status line
 
 
 def main() -> None:
@@ -27,8 +28,11 @@ def main() -> None:
     if printed is not None:
         _print_bytes(printed)
         return
-    from yester.faces.cli.app import main as command_line
-
+    try:
+        from yester.faces.cli.app import main as command_line
+    except KeyboardInterrupt:  # nothing has begun
+        os.write(2, b"yester: stopped\n")
+        sys.exit(130)
     command_line()
 
 
@@ -42,6 +46,8 @@ def _answer_at_once(words: list[str]) -> bytes | None:
             return file.read()
     if words == ["status"]:
         return _print_status()
+    if words == ["statusline"]:
+        return _print_statusline()
     if words[:1] in (["recall"], ["search"]) and "--json" in words:
         return _ask_worker(words[1:])
     return None
@@ -79,6 +85,21 @@ def _ask_worker(words: list[str]) -> bytes | None:
     return ask_worker(f"{home}/run", request, _PATIENCE) if len(request) < _MOST_BYTES else None
 
 
+def _print_statusline() -> bytes | None:
+    """What an agent shows below its prompt; it gives us what it knows of its session. None: another
+    home is meant than the usual one."""
+    home = _usual_home()
+    if not home:
+        return None
+    from yester.capture.question import ask_worker
+
+    given = b"" if os.isatty(0) else os.read(0, _MOST_BYTES)
+    session = given.partition(b'"session_id"')[2].partition(b'"')[2].partition(b'"')[0]
+    folder = given.partition(b'"cwd"')[2].partition(b'"')[2].partition(b'"')[0]
+    request = f"GET /statusline?session={_quote_bytes(session)}&cwd={_quote_bytes(folder)}"
+    return (ask_worker(f"{home}/run", request, _GLANCE) or b"yester: no worker yet") + b"\n"
+
+
 def _print_status() -> bytes | None:
     """What `status` prints. None where the command line has more to say."""
     home = _usual_home()
@@ -87,7 +108,7 @@ def _print_status() -> bytes | None:
     from pathlib import Path
 
     from yester.errors import YesterError
-    from yester.faces.cli.screen import strip_steering
+    from yester.faces.cli.screen import fit_line, strip_steering, terminal_width
     from yester.faces.cli.status import describe_status, status_lines
     from yester.memory import Memory
 
@@ -98,7 +119,8 @@ def _print_status() -> bytes | None:
             lines = list(status_lines(memory, describe_status(memory)))
     except (YesterError, OSError):
         return None
-    return strip_steering("\n".join([*lines, ""])).encode()
+    width = terminal_width(sys.stdout)
+    return strip_steering("\n".join([*(fit_line(line, width) for line in lines), ""])).encode()
 
 
 def _quote_bytes(text: bytes) -> str:

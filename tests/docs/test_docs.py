@@ -15,7 +15,7 @@ import pytest
 from tests.table import each
 from yester.agents.descriptors import AGENTS
 from yester.config import SETTINGS
-from yester.faces.cli.app import COMMANDS, cli, find_rows
+from yester.faces.cli.app import COMMANDS, GROUPS, MORE, SECTIONS, cli, find_rows
 from yester.faces.http.table import ENDPOINTS
 from yester.memories.categories import CATEGORIES
 from yester.model import KINDS, STATUSES
@@ -27,9 +27,11 @@ from yester.tables import load_table
 from yester.text.embed import NAMES
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("how-to/*.md"))]
 _BLOCK = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```", re.M | re.S)
-_LINK = re.compile(r"\]\((?!https?:|#)(?P<target>[^)#\s]+)")
+_LINK = re.compile(r"\]\((?!https?:)(?P<target>[^)#\s]*)(?:#(?P<part>[^)\s]+))?\)")
+_FENCED = re.compile(r"^```.*?^```", re.M | re.S)
 
 
 def blocks(kind: str) -> list[tuple[str, str]]:
@@ -121,6 +123,13 @@ def test_every_command_is_documented():
     assert cli.list_commands(None) == list(COMMANDS)
 
 
+def test_workflows_call_targets_that_the_makefile_has():
+    targets = set(re.findall(r"^([a-z0-9]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for called in re.findall(r"\bmake ([a-z0-9 ]+)", path.read_text("utf-8")):
+            assert set(called.split()) <= targets, f"{path.name}: make {called}"
+
+
 def test_every_setting_and_its_variable_is_documented():
     text = everything()
     assert [s.name for s in SETTINGS if f"`{s.name}`" not in text] == []
@@ -143,10 +152,19 @@ def test_every_agent_is_documented():
     assert [name for name in AGENTS if f"`{name}`" not in text] == []
 
 
-@each("path", [*PAGES, ROOT / "CONTRIBUTING.md"])
+@each("path", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"])
 def test_links_between_pages_lead_somewhere(path):
-    for match in _LINK.finditer(path.read_text("utf-8")):
-        assert (path.parent / match["target"]).exists(), f"{path.name}: {match['target']}"
+    for match in _LINK.finditer(_FENCED.sub("", path.read_text("utf-8"))):
+        target = path.parent / match["target"] if match["target"] else path
+        assert target.exists(), f"{path.name}: {match['target']}"
+        if match["part"]:
+            assert match["part"] in find_anchors(target), f"{path.name}: {match[0]}"
+
+
+def find_anchors(page: Path) -> set[str]:
+    """What a link may name behind `#`: the headings, as they are written in addresses."""
+    headings = re.findall(r"^#+ (.+)$", _FENCED.sub("", page.read_text("utf-8")), re.M)
+    return {re.sub(r"[^\w\- ]", "", h.strip().lower()).replace(" ", "-") for h in headings}
 
 
 def test_settings_are_few():
@@ -179,17 +197,17 @@ def test_what_the_first_pages_show_is_what_the_commands_print(zygote_of_commands
 
     readme, tutorial, how_to = (
         (ROOT / page).read_text("utf-8")
-        for page in ("README.md", "docs/tutorial.md", "docs/how-to.md")
+        for page in ("README.md", "docs/tutorial.md", "docs/how-to/memories.md")
     )
     counted = printed("index", samples).partition("; ")[2]
-    for page in (readme, tutorial):
-        assert re.findall(r"\d+ records left out", page) == [counted]
+    assert re.findall(r"\d+ records left out", tutorial) == [counted]
     hits = printed("recall", "why did we drop redis", "-n", "3")
 
     def without_scores(text: str) -> str:  # they fall with age
         return re.sub(r"  \d\.\d\d  ", "  score  ", text)
 
-    assert without_scores(hits) in without_scores(readme)
+    first = printed("recall", "why did we drop redis", "--limit", "1")
+    assert without_scores(first) in without_scores(readme)
     assert without_scores(hits) in without_scores(tutorial)
     best = re.search(r"#\d+  \S+ \S+  (\d\.\d\d)", readme)
     assert best
@@ -204,14 +222,37 @@ def command_rows() -> dict[str, dict]:
     """Command as it is typed → its rows."""
     found = {}
     for name, rows in load_table("commands").items():
-        if name in ("shared", "sections", "modules_of_memory", "modules_of_import"):
+        if name in ("shared", "sections", "more", "groups", "topics", "stopped"):
             continue
-        below = all(isinstance(row, dict) and name in GROUPS for row in rows.values())
-        found |= {f"{name} {part}": row for part, row in rows.items()} if below else {name: rows}
+        below = {part: row for part, row in rows.items() if part in GROUPS.get(name, {})}
+        found |= {f"{name} {part}": row for part, row in below.items()}
+        if own := {key: row for key, row in rows.items() if key not in below}:
+            found[name] = own
     return found
 
 
-GROUPS = {"memory", "import", "export", "worker", "model", "bench"}
+def test_the_first_page_is_short_and_says_whole_lines():
+    shown = [name for rows in SECTIONS.values() for name in rows]
+    assert len(shown) == len(set(shown)) <= 24
+    page = (ROOT / "src" / "yester" / "faces" / "cli" / "help.txt").read_text("utf-8")
+    assert all(f"{name}:\n" in page for name in SECTIONS)
+    parts = (*SECTIONS.values(), *MORE.values(), *GROUPS.values())
+    lines = [line for part in parts for _, line in part.values()]
+    assert [one for one in lines if not 0 < len(one) <= 60 or one[-1] == "."] == []
+    assert max(map(len, page.splitlines())) <= 80
+
+
+def test_what_stands_in_a_group_and_at_the_top_is_one_command_that_says_so():
+    context, both = click.Context(cli), 0
+    for group, rows in GROUPS.items():
+        for name in rows:
+            one = cli.get_command(context, group).get_command(context, name)
+            if name in COMMANDS and cli.get_command(context, name) is one:
+                both += 1
+                page = f"## yester {name}\n"
+                text = (ROOT / "docs" / "reference" / "commands.md").read_text("utf-8")
+                assert f"`yester {group} {name}`" in text.split(page)[1].split("\n## ")[0]
+    assert both > 10
 
 
 def test_every_row_of_a_command_is_an_argument_or_option_of_it():

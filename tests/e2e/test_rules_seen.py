@@ -77,11 +77,13 @@ def test_a_user_sees_what_became_of_a_rule_and_says_yes_by_typing(tmp_path):
         return [one["title"] for one in listed["hits"]]
 
     try:
+        kept = "Stop says: yester keeps a rule: Never commit to main.  /yester:drop"
         terminal.type("Never commit to main.")
-        until(lambda: rules("active") == ["Never commit to main."])
+        until(lambda: kept in terminal.text())  # with the end of the turn, before another prompt
+        assert rules("active") == ["Never commit to main."]
         terminal.type("Fix the import. Always use tabs.")
-        assert "says: yester keeps a rule: Never commit to main.  /yester:drop" in terminal.text()
-        until(lambda: rules("proposed") == ["Always use tabs."])
+        until(lambda: "Stop says: yester proposes a rule: Always use tabs." in terminal.text())
+        assert rules("proposed") == ["Always use tabs."]
         terminal.type("and the parser too please")
         shown = terminal.text()
         assert shown.count("says: yester keeps a rule") == 1  # once
@@ -89,6 +91,37 @@ def test_a_user_sees_what_became_of_a_rule_and_says_yes_by_typing(tmp_path):
         assert number is not None
         terminal.type(f"/yester:keep {number[1]}")
         until(lambda: "Always use tabs." in rules("active"))
+    finally:
+        terminal.close()
+        desk.close()
+
+
+@pytest.mark.skipif(bool(MISSING) or not shutil.which("tmux"), reason=MISSING or "no tmux")
+def test_commands_that_are_typed_reach_the_memory_and_the_status_line_shows_it(tmp_path):
+    desk = Desk(tmp_path / "e2e", (), None)
+    desk.home.mkdir(mode=0o700)
+    line = {"type": "command", "command": "yester statusline"}
+    (desk.client.cfg / "settings.json").write_text(json.dumps({"statusLine": line}), "utf-8")
+    terminal = Terminal(desk)
+
+    def kept() -> list[tuple[str, str]]:
+        listed = desk.json("memory", "list", "--all-projects", "--format", "full")["hits"]
+        return [(one["title"], one["origin"]) for one in listed]
+
+    def asked() -> str:
+        return json.dumps(desk.client.api.requests[-1], ensure_ascii=False)
+
+    try:
+        terminal.type("/yester:remember We decided on whole cents because floats lost money.")
+        until(lambda: kept() == [("We decided on whole cents", "user")])
+        until(lambda: "yester: " in terminal.text())
+        terminal.type("/yester:recall whole cents")
+        assert "with the tool `search`" in asked()
+        terminal.type("/yester:why prices.py:4-9")
+        assert "prices.py:4-9" in asked()
+        terminal.type("/yester:status")
+        assert "transcripts" in asked()
+        assert "remembers: We decided on whole cents" in terminal.text()
     finally:
         terminal.close()
         desk.close()

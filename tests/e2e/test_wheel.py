@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+
+from yester import __version__
 
 pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).parent.parent.parent
@@ -58,3 +62,48 @@ def test_the_wheel_installs_alone_indexes_and_answers(tmp_path, samples):
     assert yester("doctor").returncode == 0
     assert yester("uninstall", "--yes").returncode == 0
     assert not (tmp_path / ".claude").exists()
+
+
+def build_release(source: Path, folder: Path, umask: int) -> dict[str, str]:
+    """Name → digest of what is released, built as `make dist` does."""
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-d", str(folder)],
+        cwd=source, check=True, capture_output=True, umask=umask,
+    )  # fmt: skip
+    return {path.name: sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+
+
+def test_a_release_is_the_same_bytes_wherever_it_is_built(tmp_path):
+    kept = ("src", "plugin", "docs", "README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml")
+    elsewhere = tmp_path / "elsewhere"
+    for name in kept:
+        if (ROOT / name).is_dir():
+            leave = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, elsewhere / name, ignore=leave, copy_function=shutil.copy)
+        else:
+            shutil.copy(ROOT / name, elsewhere / name)
+    shutil.copy(ROOT / ".gitignore", elsewhere)
+    built = build_release(ROOT, tmp_path / "one", 0o022)
+    assert sorted(path.rsplit("-", 1)[0].split("-")[0] for path in built) == ["yester"] * 2
+    assert build_release(elsewhere, tmp_path / "two", 0o077) == built
+
+
+def test_pipx_and_uvx_take_the_wheel(tmp_path):
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+    subprocess.run([*pip, "wheel", "--no-deps", "-w", str(tmp_path), str(ROOT)], check=True)
+    (wheel,) = tmp_path.glob("yester-*.whl")
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    subprocess.run([*pip, "--python", str(venv), "install", "pipx", "uv"], check=True)
+    env = {
+        **os.environ, "HOME": str(tmp_path), "UV_LINK_MODE": "copy",
+        "PIPX_HOME": str(tmp_path / "pipx"), "PIPX_BIN_DIR": str(tmp_path / "bin"),
+    }  # fmt: skip
+    tools = venv / "bin"
+    subprocess.run([tools / "pipx", "install", str(wheel)], check=True, env=env)
+    for command in (
+        [tmp_path / "bin" / "yester"],
+        [tools / "uvx", "--python", sys.executable, "--from", str(wheel), "yester"],
+    ):
+        done = subprocess.run([*command, "--version"], capture_output=True, text=True, env=env)
+        assert (done.stdout, done.returncode) == (f"yester, version {__version__}\n", 0)

@@ -223,7 +223,7 @@ def test_over_budget_it_is_made_without_a_model_and_says_so(memory, home, server
     assert "without a language model: the day's $0.00 do not last" in ran.err
     assert "Decisions and why" in ran.out
     assert server.asked == []
-    assert "over budget  1" in memory("stats").out
+    assert "over budget      1" in memory("stats").out
 
 
 def test_a_wrong_setting_costs_the_model_and_not_the_answer(memory, home, server):

@@ -17,6 +17,7 @@ import pytest
 
 import yester
 from tests.serving import Serving, serving
+from yester.faces.cli.app import render_json
 from yester.faces.mcp.calls import answer_call, open_for_tools
 from yester.faces.mcp.server import load_tools
 
@@ -214,6 +215,10 @@ class Faces:
     def http(self, path: str, **query: Any) -> Any:
         return self._api.get(path, **query)
 
+    def http_rows(self, path: str, name: str) -> Any:
+        """Rows with their times as the command line tells them: in seconds, and in ISO 8601."""
+        return json.loads(render_json(self._api.get(path)[name]))
+
     def post(self, path: str, **table: Any) -> Any:
         return self._api.send(path, table, token=self._api.user()).json
 
@@ -371,11 +376,11 @@ READING: Mapping[str, Mapping[str, Callable[[Faces], Any]]] = {
     },
     "projects": {
         "cli": lambda faces: faces.cli("projects")["projects"],
-        "http": lambda faces: faces.http("/api/projects")["projects"],
+        "http": lambda faces: faces.http_rows("/api/projects", "projects"),
     },
     "what is stored of each": {
         "cli": lambda faces: faces.cli("privacy")["projects"],
-        "http": lambda faces: faces.http("/api/privacy")["projects"],
+        "http": lambda faces: faces.http_rows("/api/privacy", "projects"),
     },
     "settings": {
         "cli": lambda faces: [*faces.cli("config")["settings"]],

@@ -407,7 +407,7 @@ def test_privacy_says_what_is_stored_and_what_would_leave(home, run, transcript)
     told = run("privacy", "--json").json
     (shop,) = told["projects"]
     assert shop["private"]
-    assert 1_770_000_000_000 < shop["oldest"] < shop["newest"] < 1_770_000_100_000
+    assert 1_770_000_000 < shop["oldest"] < shop["newest"] < 1_770_000_100
     assert shop["characters"] > 50
     assert [(one["project"], one["items"]) for one in told["projects"]] == [("shop", 3)]
     assert told["leaves"] == []

@@ -415,7 +415,7 @@ def test_the_ledger_says_what_was_shown_and_what_it_cost(unread):
     assert (oldest["tokens"], oldest["discovery_tokens"]) == (12, 900)
     assert newest["prompt"] == "Retry the webhook at most five times."
     assert (newest["used"], oldest["used"], oldest["prompt"]) == ("acted-on", "", "")
-    assert "no saving" in found["note"]
+    assert "not what was saved" in found["note"]
     page = unread.get("/api/injections", limit=1)
     assert page["next_before"] == newest["id"]
     assert unread.get("/api/injections", before=page["next_before"])["injections"] == [oldest]
@@ -602,7 +602,7 @@ def test_the_worker_is_asked_where_there_are_vectors_and_the_words_decide_withou
         ("/compact", "a slash command is not looked up"),
         ("quarterly zebra migration in the botanical garden", "nothing found"),
         ("why is the webhook called so often, and who pays for the oven",
-         "below the floor: a chance of …, less than 0.42"),
+         "unlikely to help: a chance of …, and 0.42 is wanted"),
     ],
 )  # fmt: skip
 def test_a_preview_without_a_text_says_why(api, prompt, why):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import http.client
 import json
 import re
@@ -467,6 +469,27 @@ def test_a_code_opens_once_and_what_it_gives_is_not_the_token(api):
         assert api.ask("POST", "/api/login", own, sent, token=None).status == 401
     foreign = own | {"Origin": "http://evil.example"}
     assert api.ask("POST", "/api/login", foreign, b"{}", token=None).status == 403
+
+
+def test_a_grant_is_proved_before_it_is_sent_and_then_worth_a_bearer(api):
+    """A program's token makes a program's grant; locking tabs is the user's."""
+    bearer, own = api.user(), {"Content-Type": "application/json"}
+    grant = api.send("/api/grants", {"browser": "here"}, token=bearer).json["grant"]
+    name = grant.partition(".")[0]
+    asked = json.dumps({"grant": name, "nonce": "n" * 20}).encode()
+    proof = api.ask("POST", "/api/login/prove", own, asked, token=None).json["proof"]
+    key = hashlib.sha256(grant.partition(".")[2].encode()).digest()
+    assert proof == hmac.digest(key, f"{api.host}\n{'n' * 20}".encode(), "sha256").hex()
+    other = json.dumps({"grant": "0" * 24, "nonce": "n" * 20}).encode()
+    assert api.ask("POST", "/api/login/prove", own, other, token=None).status == 401
+    sent = json.dumps({"grant": grant}).encode()
+    mine = api.ask("POST", "/api/login", own, sent, token=None).json["token"]
+    assert [one["name"] for one in api.get("/api/grants")["grants"]] == [name]
+    assert api.ask("GET", "/api/projects", token=mine).status == 200
+    assert api.send("/api/grants/revoke", {"names": [name]}).status == 403
+    assert api.send("/api/grants/revoke", {"names": [name]}, token=mine).json == {"revoked": 1}
+    assert api.ask("GET", "/api/projects", token=mine).status == 401
+    assert api.ask("POST", "/api/login", own, sent, token=None).status == 401
 
 
 def test_a_code_brought_by_another_user_of_the_machine_is_seen(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import threading
 
@@ -129,8 +130,8 @@ def test_a_closed_memory_is_not_opened_again_by_itself(memory):
 
 def test_an_address_is_no_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match="'postgresql://db/team', but must be a folder"):
-        yester.open("postgresql://db/team")
+    with pytest.raises(UsageError, match="'mysql://db/team', but must be a folder"):
+        yester.open("mysql://db/team")
     assert not list(tmp_path.iterdir())
 
 
@@ -253,9 +254,9 @@ def test_the_command_shows_it_with_the_reasons(memory, tmp_path, run):
     done = run("context", "are prices kept as whole cents or as floats?", "--why", cwd=folder)
     assert done.out.startswith("<yester-memory")
     shown, left = done.err.split("left out")
-    assert "\n  1 " in shown
-    assert "\n  2 " in left
-    assert "below the floor: " in left
+    assert re.search(r"\n +1 ", shown)
+    assert re.search(r"\n +2 ", left)
+    assert "unlikely to help: " in left
     told = run("context", "--cwd", str(folder), "--json").json
     assert [one["reason"] for one in told["shown"]] == ["earlier", "earlier"]
     nothing = run("context", "yes", cwd=folder)

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from yester.faces.cli.app import MEMORY_COMMANDS
+from yester.faces.cli.app import GROUPS
 
 pytestmark = pytest.mark.requirement("MEM-01")
 
@@ -260,14 +260,16 @@ def test_memories_are_listed_by_what_they_are(run, tmp_path):
         ran = run("memory", "list", *words, "--json", **more)
         return [hit["title"] for hit in ran.json["hits"]]
 
-    assert listed() == ["Three", "Two", "One"]
-    assert listed("--type", "decision") == ["One"]
-    assert listed("--tag", "A") == ["Two", "One"]
-    assert listed("--tag", "a", "--tag", "b") == ["Two"]
-    assert listed("--file", "y.py") == ["Two"]
+    assert listed("--all-projects") == ["Three", "Two", "One"]
+    assert listed() == ["Three", "One"]  # those that hold here
+    assert "of all: --all-projects" in run("memory", "list").err
+    assert listed("--all-projects", "--type", "decision") == ["One"]
+    assert listed("--all-projects", "--tag", "A") == ["Two", "One"]
+    assert listed("--all-projects", "--tag", "a", "--tag", "b") == ["Two"]
+    assert listed("--all-projects", "--file", "y.py") == ["Two"]
     assert listed("-p", "blog") == ["Two"]
     assert listed("-p", "global") == ["Three"]
-    assert listed("-n", "1", "--offset", "1") == ["Two"]
+    assert listed("--all-projects", "-n", "1", "--offset", "1") == ["Two"]
     assert listed(cwd=blog, env={"YESTER_CROSS_PROJECT": "false"}) == ["Three", "Two"]
 
 
@@ -289,7 +291,7 @@ def test_of_an_excluded_folder_nothing_is_remembered_unasked(run, home, tmp_path
     assert remember(run, "x", "--global", cwd=secret)["scope"] == "global"
 
 
-@pytest.mark.parametrize("name", MEMORY_COMMANDS)
+@pytest.mark.parametrize("name", GROUPS["memory"])
 def test_every_command_says_what_it_does(run, name):
     ran = run("memory", name, "--help")
     assert ran.code == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -61,6 +62,37 @@ def test_a_worker_that_was_stopped_is_said_to_be_silent_not_to_be_gone(run, home
     finally:
         os.kill(pid, signal.SIGCONT)
         run("worker", "stop")
+
+
+@pytest.mark.requirement("OPS-04", "OPS-05")
+@pytest.mark.parametrize("name", ["wake", "worker.sock"])
+def test_a_folder_in_the_place_of_a_file_of_ours_is_named_with_what_to_do(run, home, name):
+    (home / "run" / name).mkdir(parents=True)
+    done = run("worker", "drain")
+    assert done.code == 3
+    assert done.err.count("\n") == 1
+    assert f"{name}: Is a directory" in done.err
+    assert "move that folder away" in done.err
+    assert run("status").code == 0
+
+
+@pytest.mark.requirement("OPS-04", "OPS-05")
+def test_a_process_that_may_open_no_file_more_says_so(home, tmp_path):
+    """Whichever file it is that cannot be opened."""
+    for limit in range(3, 24, 2):
+        command = [
+            "sh", "-c", 'ulimit -n "$0" && exec "$@"', str(limit), sys.executable, "-m", "yester",
+            "--home", str(home), "worker", "drain",
+        ]  # fmt: skip
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        if done.stderr.startswith(
+            "yester:"
+        ):  # else Python itself could not begin, or all went well
+            assert "ulimit -n" in done.stderr, limit
+            assert done.stderr.count("\n") == 1
+            break
+    else:
+        pytest.fail("no limit was met by yester")
 
 
 @pytest.mark.requirement("CAP-09")

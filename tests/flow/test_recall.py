@@ -78,8 +78,8 @@ def test_the_json_has_exactly_the_promised_shape(filled):
     assert set(answer) == {"query", "hits", "took_ms"}
     assert answer["query"] == "utc orders"
     assert set(answer["hits"][0]) == {
-        "id", "ref", "kind", "type", "project", "session", "title", "snippet", "epoch", "score",
-        "factors",
+        "id", "ref", "kind", "type", "project", "session", "title", "snippet", "epoch",
+        "epoch_iso", "score", "factors",
     }  # fmt: skip
     scores = [hit["score"] for hit in answer["hits"]]
     assert scores == sorted(scores, reverse=True)

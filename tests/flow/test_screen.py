@@ -66,7 +66,7 @@ def hostile(run, transcript, own_home, tmp_path):
     return run
 
 
-def on_a_terminal(home: Path, tmp_path: Path, zygote, words: tuple[str, ...]) -> str:
+def on_a_terminal(home: Path, tmp_path: Path, zygote, words: tuple[str, ...], **more: str) -> str:
     """What a terminal is sent, standard output and standard error together."""
     master, slave = os.openpty()
     name, got = os.ttyname(slave), []
@@ -82,7 +82,7 @@ def on_a_terminal(home: Path, tmp_path: Path, zygote, words: tuple[str, ...]) ->
     reader.start()
     tty = Path(name)
     env = {k: v for k, v in os.environ.items() if k not in ("CLAUDECODE", "NO_COLOR")}
-    zygote.call(["--home", str(home), *words], tmp_path, {**env, "TERM": "xterm"}, tty, tty)
+    zygote.call(["--home", str(home), *words], tmp_path, {**env, "TERM": "xterm", **more}, tty, tty)
     os.close(slave)
     reader.join()
     os.close(master)

@@ -66,7 +66,7 @@ def test_spend_is_shown_by_day_model_and_purpose(run, store, today):
 @pytest.mark.requirement("DIS-05")
 def test_a_call_that_is_under_way_is_shown_as_such(run, store, today):
     put(store, Spend(today, "m", "turn/1", 5, 5, 0.1, until=today + 2 * DAY))
-    assert "turn/1   under way  1" in run("stats").out
+    assert "turn/1   under way      1" in run("stats").out
     assert run("stats", "--json").json["today"]["in_flight"] == 1
 
 
@@ -110,7 +110,7 @@ def test_what_was_found_out_is_set_against_what_reading_costs(run, store, today)
     rows = [line.split() for line in out.splitlines()]
     assert ["observation", "2", "6,000", "199"] in rows
     assert ["UserPromptSubmit", "2", "2", "50", "8,000"] in rows
-    assert "They are no saving" in out
+    assert "not what was saved" in out
 
 
 def test_an_empty_memory_has_statistics_too(run, home):

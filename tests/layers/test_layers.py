@@ -23,6 +23,8 @@ GROUPS = (
         "model",
         "spans",
         "errors",
+        "libraries",
+        "machine",
         "files",
         "tables",
         "config",
@@ -49,6 +51,7 @@ GROUPS = (
         "operate.bench",
         "operate.notes",
     ),
+    ("sharing",),
     ("memory",),
     ("context",),
     ("operations",),
@@ -197,3 +200,47 @@ def test_no_language_model_can_be_reached_from_where_a_prompt_waits():
     assert {f"yester.{module}" for module in entrances} <= set(found)
     assert [name for name in found if name.startswith(("yester.cards", "yester.llm"))] == []
     assert "yester.llm.client" in reached("yester.llm.digest", {})  # the walk works
+
+
+_OF_POSIX = """
+import asyncio, importlib, multiprocessing.connection, os, pkgutil, signal, socket, sys
+import apsw, click, msgspec, numpy, onnxruntime, starlette.applications, tomlkit, uvicorn
+import getpass, pathlib, shutil, subprocess, tempfile, webbrowser, zipfile
+
+gone = {"fcntl", "grp", "posix", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty"}
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name in gone:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+for name in gone:
+    sys.modules.pop(name, None)
+sys.meta_path.insert(0, Missing())
+for module, names in (
+    (os, "fchmod fork getuid killpg mkfifo O_CLOEXEC O_NOFOLLOW O_NONBLOCK setsid"),
+    (signal, "SIGALRM SIGKILL SIGHUP SIGUSR1"), (socket, "AF_UNIX SO_PEERCRED"),
+):
+    for name in names.split():
+        if hasattr(module, name):
+            delattr(module, name)
+import yester
+for module in pkgutil.walk_packages(yester.__path__, "yester."):
+    if module.name != "yester.capture.hook":
+        importlib.import_module(module.name)
+print("all")
+"""
+
+
+@pytest.mark.requirement("OPS-01")
+def test_no_module_needs_posix_to_be_imported():
+    """As on Windows, where these modules and names are missing."""
+    done = subprocess.run([sys.executable, "-c", _OF_POSIX], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "all\n"), done.stderr
+
+
+def test_the_hook_leaves_an_agent_alone_where_there_is_no_posix():
+    hook = SOURCE / "capture" / "hook.py"
+    code = f"import sys, runpy; sys.modules['posix'] = None; runpy.run_path({str(hook)!r})"
+    done = subprocess.run([sys.executable, "-c", code], input="{}", capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -428,9 +428,9 @@ class Memories:
         return find_place(self._memory, project or "")[0]
 
 
-def open_memory(home: Path, environ: Mapping[str, str]) -> OpenMemory:
-    """The memory of a home, made if needed; everything runs in this process."""
-    memory = OpenMemory(home, environ, ask_worker=None)
+def open_memory(home: Path, environ: Mapping[str, str], database: str = "") -> OpenMemory:
+    """The memory of a home, or of a server, made if needed; everything runs in this process."""
+    memory = OpenMemory(home, environ, ask_worker=None, database=database)
     memory.open_store()
     folder = environ.get("YESTER_VECTOR_CACHE")
     if folder and (embedder := memory.embedder) is not None:

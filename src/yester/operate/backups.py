@@ -17,13 +17,23 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from yester import __version__
+from yester.capture.question import ask_worker
 from yester.errors import NotFound, StoreDamaged, StoreError, UsageError
-from yester.store import maintenance_of, open_store, replace_store, scrub_store, store_files
+from yester.store import (
+    Target,
+    find_target,
+    keeps_file,
+    maintenance_of,
+    open_store,
+    replace_store,
+    scrub_store,
+    store_files,
+)
 from yester.store.lock import write_lock
 
 if TYPE_CHECKING:
@@ -89,7 +99,7 @@ def make_daily_backup(store: Store, home: Path, kept: int, now: int) -> Path | N
     newest = next(iter(list_backups(home)), None)
     if newest is not None and abs(now / 1000 - newest.stat().st_mtime) < _DAY:
         return None
-    if not count_items(store) or store.size > find_room(home):
+    if not keeps_file(store) or not count_items(store) or store.size > find_room(home):
         return None
     return make_backup(store, home, kept, now)
 
@@ -98,10 +108,25 @@ def count_items(store: Store) -> int:
     return sum(number or 0 for (number,) in store.totals("indexed"))
 
 
-def open_safely(home: Path, config: Config, now: int, patience: float | None = None) -> Store:
-    """The store of a home. A schema change begins with a copy of what was there."""
-    copy = partial(make_backup, home=home, kept=config.number("backups_kept"), now=now)
-    return open_store(home, now=now, patience=patience, before_migration=copy)
+def open_safely(
+    home: Path,
+    config: Config,
+    now: int,
+    patience: float | None = None,
+    target: Target | None = None,
+) -> Store:
+    """The store of a home, or another. A schema change begins with a copy of what was there."""
+
+    def prepare_migration(store: Store) -> None:
+        # A worker of the former version would go on writing in its own way; 0.1 looks for a new
+        # one at a session's start alone.
+        ask_worker(home / "run", f"POST /leave?version={__version__}", 1.0)
+        make_backup(store, home=home, kept=config.number("backups_kept"), now=now)
+
+    return open_store(
+        target or find_target(home), now=now, home=home, patience=patience,
+        before_migration=prepare_migration,
+    )  # fmt: skip
 
 
 @contextmanager

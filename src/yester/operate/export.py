@@ -16,13 +16,13 @@ from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from functools import cache, partial
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from yester import __version__, model
 from yester.agents.base import Options
@@ -34,6 +34,7 @@ from yester.memories.memory import TRUST
 from yester.model import ANYTHING, DISTILLED, Change, Filters, Item, Memo, Paging, replace
 from yester.project import Projects
 from yester.redact import redact, redact_value
+from yester.sharing.lines import told_fields
 from yester.store import walk_items
 from yester.store.contract import Row, Store
 from yester.tombstones import lost_words
@@ -41,7 +42,6 @@ from yester.tombstones import lost_words
 R = TypeVar("R")
 FORMAT = 1
 _PAGE = 1_000
-_NEVER = object()  # what no value is
 _MANY = 1_000_000_000
 _BATCH = 500  # rows in one transaction
 # Rows of the ledger, in an order in which each names only what came before it, and what tells
@@ -86,14 +86,14 @@ def _encode_line(name: str, record: Mapping[str, Any]) -> bytes:
 
 def _list_records(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
     for project in store.projects():
-        yield "project", _told_fields(project)
+        yield "project", told_fields(project)
     since = {one.session.id: one.since for one in _list_waiting(store)}
     for one in _all_rows(partial(store.sessions, ANYTHING)):
-        told = _told_fields(replace(one, prompts=0, items=0))
+        told = told_fields(replace(one, prompts=0, items=0))
         yield "session", told | ({"waits": since[one.id]} if one.id in since else {})
     yield from _list_items(store)
     for change in _all_rows(partial(store.entries, Change, {})):
-        yield "change", _told_fields(change)
+        yield "change", told_fields(change)
     made = (item.id for item in walk_items(store, Filters(source=DISTILLED)))
     while ids := list(islice(made, _PAGE)):
         for id_, pairs in store.evidence(ids).items():
@@ -102,7 +102,7 @@ def _list_records(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "dropped", dict(zip(_DROPPED, gone, strict=True))
     for kind in _LEDGER:
         for row in _all_rows(partial(store.entries, kind, {})):
-            yield kind.__name__.lower(), _told_fields(row)
+            yield kind.__name__.lower(), told_fields(row)
 
 
 def _list_items(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -111,10 +111,10 @@ def _list_items(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
     structured = {memo.item.id for memo in memos}
     for item in walk_items(store):
         if item.id not in structured:
-            yield "item", _told_fields(item)
+            yield "item", told_fields(item)
     files = store.memo_files([*structured])
     for memo in sorted(memos, key=lambda one: one.item.id):
-        told = _told_fields(memo) | {"item": _told_fields(memo.item)}
+        told = told_fields(memo) | {"item": told_fields(memo.item)}
         if file := files.get(memo.item.id):
             raw = b64encode(file.raw).decode()
             told["file"] = {"raw": raw, "hash": file.hash, "version": file.version}
@@ -123,21 +123,6 @@ def _list_items(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _list_waiting(store: Store) -> list[model.Waiting]:
     return store.queued_sessions(model.Queue("distil", quiet_since=_MANY * _MANY, limit=_MANY))
-
-
-def _told_fields(record: Struct) -> dict[str, Any]:
-    """What of a record is not as it is by default."""
-    plain: dict[str, Any] = msgspec.to_builtins(record)
-    usual = _usual_values(type(record))
-    return {name: value for name, value in plain.items() if value != usual.get(name, _NEVER)}
-
-
-@cache
-def _usual_values(kind: type[Struct]) -> dict[str, Any]:
-    fields = ((one.name, one.default, one.default_factory) for one in structs.fields(kind))
-    given = ((name, usual if callable(make) is False else make()) for name, usual, make in fields)
-    found = {name: usual for name, usual in given if usual is not msgspec.NODEFAULT}
-    return {name: list(one) if isinstance(one, tuple) else one for name, one in found.items()}
 
 
 def _all_rows(select: Callable[[Paging], list[R]]) -> Iterator[R]:

@@ -10,8 +10,9 @@ import importlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from errno import EISDIR, EMFILE
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -19,8 +20,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from yester import __version__
-from yester.errors import UsageError, YesterError
-from yester.faces.cli.screen import screen_streams
+from yester.errors import TOO_MANY_FILES, UsageError, YesterError
+from yester.faces.cli.screen import (
+    PATIENCE,
+    fit_line,
+    has_colours,
+    page_lines,
+    screen_streams,
+    terminal_width,
+)
 from yester.memory import Memory
 from yester.tables import load_table
 
@@ -30,17 +38,27 @@ if TYPE_CHECKING:
     from yester.project import Projects
     from yester.store.contract import Store
 
-# command → its module in this package, where it is called NAME_command; in the order of the help
-# page. Generated from all this: help.txt, which answers `yester --help` without any of it.
-SECTIONS: Mapping[str, Mapping[str, str]] = load_table("commands")["sections"]
-COMMANDS = {name: module for rows in SECTIONS.values() for name, module in rows.items()}
-MEMORY_COMMANDS: Mapping[str, str] = load_table("commands")["modules_of_memory"]
-IMPORT_COMMANDS: Mapping[str, str] = load_table("commands")["modules_of_import"]
+Commands = dict[str, Sequence[str]]  # name → its module in this package, and its line of help
+
+# Generated from all this: help.txt, which answers `yester --help` without any of it.
+SECTIONS: Mapping[str, Commands] = load_table("commands")["sections"]
+MORE: Mapping[str, Commands] = load_table("commands")["more"]
+GROUPS: Mapping[str, Commands] = load_table("commands")["groups"]
+STOPPED: Mapping[str, str] = load_table("commands")["stopped"]  # what Ctrl-C leaves of a command
+COMMANDS: Commands = {
+    name: row for part in SECTIONS for name, row in (SECTIONS[part] | MORE[part]).items()
+}
+
+
+# What other programs start, or goes on when the call has ended.
+_BY_HOME = ("install", "mcp", "ui", "worker")
 
 
 class App:
-    def __init__(self, home: Path | None) -> None:
+    def __init__(self, home: Path | None, pages: bool = False, database: str = "") -> None:
         self.named_home = home  # by the caller; None: not at all
+        self.database = database  # in place of what the home names
+        self.pages = pages  # shows what is long in a pager
         self.records = True  # not in a dry run: nothing is written then
         self.now = int(time.time() * 1000)
 
@@ -66,7 +84,8 @@ class App:
 
         agent = find_agent_here()
         who, origin = (agent, "agent") if agent else (_user_name(), "user")
-        memory = Memory(self.home, os.environ, cwd=str(Path.cwd()), who=who, origin=origin)
+        memory = Memory(self.home, os.environ, cwd=str(Path.cwd()), who=who, origin=origin,
+                        database=self.database)  # fmt: skip
         for warning in memory.config.warnings:
             print_warning(warning)
         if any((self.home / "spool" / "new").glob("*")):
@@ -116,6 +135,22 @@ class App:
     def read_by_agent(self) -> bool:
         """Does an agent read what is printed, as it reads everything else?"""
         return not sys.stdout.isatty() and self.agent != ""
+
+    @cached_property
+    def width(self) -> int:
+        """The columns there are; 0: no terminal, and no end to a line."""
+        return terminal_width(sys.stdout)
+
+    @cached_property
+    def viewer(self) -> str:
+        """Where the viewer is, for links; "" where it is not, or the terminal knows none."""
+        known = {"TERM_PROGRAM", "VTE_VERSION", "KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION"}
+        if not self.width or not known & os.environ.keys() or not has_colours(sys.stdout):
+            return ""
+        from yester.faces.cli.services import server_port
+
+        port = server_port(self.home)
+        return f"http://127.0.0.1:{port}/#/item/" if port else ""
 
     def quote_line(self, text: str, most: int = 200) -> str:
         """What was recorded, on a line of its own: for an agent cut, and in quotes."""
@@ -178,11 +213,29 @@ def _user_name() -> str:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Time(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """Looked at where all else is looked at, so that all that is wrong is said at once."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from yester.clock import parse_bound
+
+        try:
+            value and parse_bound(value, int(time.time() * 1000), option="")
+        except UsageError as error:
+            self.fail(str(error).lstrip(), param, ctx)
+        return value
+
+
 _KINDS: Mapping[str, Any] = {
     "path": click.Path(path_type=Path),
     "file": click.Path(path_type=Path, dir_okay=False),
     "folder": click.Path(path_type=Path, file_okay=False),
     "number": float,
+    "time": _Time(),
 }
 _VALUED = {"metavar", "kind", "choices", "least"}  # an option that has none of these is a flag
 
@@ -192,7 +245,8 @@ def add_parameters(function: F, path: str) -> F:
     rows: Mapping[str, Any] = load_table("commands")
     for word in path.split():
         rows = rows.get(word, {})
-    found = [one for name, row in rows.items() for one in find_rows(name, row)]
+    below = GROUPS.get(path, {})  # what these take stands below the group as well
+    found = [one for name, row in rows.items() if name not in below for one in find_rows(name, row)]
     for name, row in reversed(found):  # click wants the last one first
         function = _make_parameter(name, row)(function)
     return function
@@ -218,14 +272,31 @@ def _make_parameter(name: str, row: Mapping[str, Any]) -> Callable[[F], F]:
     many, metavar = row.get("many", False), row.get("metavar")
     if "flags" not in row:
         required, times = row.get("required", not many), -1 if many else 1
-        return click.argument(name, type=kind, metavar=metavar, nargs=times, required=required)
+        return click.argument(
+            name, type=kind, metavar=metavar, nargs=times, required=required,
+            shell_complete=_complete_by(row),
+        )  # fmt: skip
     named = {key: row[key] for key in ("help", "hidden", "required", "default") if key in row}
     if _VALUED & row.keys():
         shown = bool(row.get("default"))
         named |= {"type": kind, "metavar": metavar, "multiple": many, "show_default": shown}
     else:
         named["is_flag"] = True
+    named["shell_complete"] = _complete_by(row)
     return click.option(*row["flags"].split(), name, **named)
+
+
+def _complete_by(row: Mapping[str, Any]) -> Callable[..., Any] | None:
+    """What the Tab key offers for it; looked up when somebody presses it."""
+    if "completes" not in row:
+        return None
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> Any:
+        from yester.faces.cli.completion import list_values
+
+        return list_values(row["completes"], context, incomplete)
+
+    return complete
 
 
 def choose_filters(memory: Memory, given: Mapping[str, Any], query: str | None = None) -> Filters:
@@ -236,8 +307,16 @@ def choose_filters(memory: Memory, given: Mapping[str, Any], query: str | None =
     everywhere, names = given.get("everywhere", False), given.get("projects", ())
     if everywhere and names:
         raise UsageError("--project and --all-projects exclude each other; leave out one of them")
+    wrong = []
     for name in names if memory.exists() else ():
-        memory.find_project(name)
+        try:
+            memory.find_project(name)
+        except YesterError as error:
+            wrong.append(error)
+    if len(wrong) > 1:
+        raise UsageError("\n".join(map(str, wrong)))
+    if wrong:
+        raise wrong[0]
     chosen = memory.hide_private(read_filters(given, memory.now, "--"))
     return chosen if everywhere or query is None else memory.narrow_filters(chosen, query)
 
@@ -259,27 +338,39 @@ class Output(NamedTuple):
     error: YesterError | None = None
 
 
+# They run until they are ended, or answer at once.
+_LASTING = ("worker run", "serve", "mcp", "statusline", "completion", "help")
+
+
 def command(
-    path: str, *, fenced: bool = False, plain: bool = False, group: click.Group | None = None
+    path: str, *, fenced: bool = False, plain: bool = False
 ) -> Callable[[Callable[..., Output | None]], click.Command]:
     """A command that answers for people or, with --json, for programs; one that is `plain` prints
-    for itself. What is `fenced` stands in the fence where an agent reads it: it is memory."""
+    for itself. What is `fenced` stands in the fence where an agent reads it: it is memory. One that
+    has others below it answers where none of them is named."""
 
     def decorate(answer: Callable[..., Output | None]) -> click.Command:
         @wraps(answer)
         def run(app: App, /, as_json: bool = False, **given: Any) -> None:
-            output = answer(app, **given)
-            if output is not None:
-                _print_output(app, output, as_json, fenced)
+            if click.get_current_context().invoked_subcommand is not None:
+                return
+            if path not in _LASTING:
+                PATIENCE.begin(f"yester {path}")
+            try:
+                output = answer(app, **given)
+                if output is not None:
+                    _print_output(app, output, as_json, fenced)
+            except (KeyboardInterrupt, click.Abort) as stop:
+                kept = str(stop) or STOPPED.get(path, "")
+                raise click.Abort(f"stopped; {kept}" if kept else "stopped") from None
 
         function = pass_app(run)
         if not plain:
             as_json = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
             function = as_json(function)
-        made = click.command(path.split()[-1])(add_parameters(function, path))
-        if group is not None:
-            group.add_command(made)
-        return made
+        if path in GROUPS:
+            return make_group(path, invoke_without_command=True)(add_parameters(function, path))
+        return click.command(path.split()[-1], cls=Command)(add_parameters(function, path))
 
     return decorate
 
@@ -295,7 +386,7 @@ def _print_output(app: App, output: Output, as_json: bool, fenced: bool) -> None
     if output.error is not None:
         raise output.error
     for text in filter(None, () if as_json else (output.hint, output.nothing)):
-        click.echo(text, err=True)
+        click.echo(fit_line(text, terminal_width(sys.stderr)), err=True)
     if output.nothing or output.code:
         click.get_current_context().exit(output.code or 1)
 
@@ -303,28 +394,74 @@ def _print_output(app: App, output: Output, as_json: bool, fenced: bool) -> None
 # --- printing -------------------------------------------------------------------------------------
 
 
+_TIMES = (
+    "epoch",
+    "updated",
+    "since",
+    "until",
+    "started",
+    "ended",
+    "oldest",
+    "newest",
+    "last",
+    "seen",
+    "date",
+)
+_SECONDS = 1e11  # what is more counts milliseconds
+
+
 def render_json(value: object) -> str:
     import msgspec
 
     from yester.fence import escape_hidden
 
-    return escape_hidden(msgspec.json.encode(value).decode())
+    plain = value if isinstance(value, dict | list) else msgspec.to_builtins(value)
+    return escape_hidden(msgspec.json.encode(_tell_times(plain)).decode())
+
+
+def _tell_times(value: Any) -> Any:
+    """Every time in seconds since 1970 and, beside it, as ISO 8601 (UTC), whoever made the row."""
+    if isinstance(value, dict):
+        return dict(pair for row in value.items() for pair in _tell_time(*row))
+    if isinstance(value, list | tuple):
+        return [_tell_times(one) for one in value]
+    if hasattr(value, "__struct_fields__"):
+        import msgspec
+
+        return _tell_times(msgspec.to_builtins(value))
+    return value
+
+
+def _tell_time(name: Any, value: Any) -> Iterator[tuple[Any, Any]]:
+    known = name in _TIMES and isinstance(value, int | float) and not isinstance(value, bool)
+    if not known or value < 1e8:  # a count
+        yield name, _tell_times(value)
+        return
+    from yester.clock import format_iso
+
+    seconds = value / 1000 if value > _SECONDS else value
+    yield name, seconds
+    yield f"{name}_iso", format_iso(round(seconds * 1000))
 
 
 def _print_lines(app: App, lines: Iterable[str], fenced: bool) -> None:
     """One at a time: some take a while, and what was found before a failure is not lost."""
-    if not (fenced and app.read_by_agent):
-        for line in lines:
-            click.echo(line)
-        return
-    from yester.fence import fence_text
+    if fenced and app.read_by_agent:
+        from yester.fence import fence_text
 
-    if body := "\n".join(lines).strip("\n"):
-        click.echo(fence_text("memory", body, "printed by yester"))
+        if body := "\n".join(lines).strip("\n"):
+            click.echo(fence_text("memory", body, "printed by yester"))
+        return
+    fitting = (fit_line(line, app.width) for line in lines) if app.width else lines
+    if app.width and app.pages and sys.stdin.isatty():
+        page_lines(fitting)
+        return
+    for line in fitting:
+        click.echo(line)
 
 
 def print_warning(text: str) -> None:
-    click.echo(f"yester: {text}", err=True)
+    click.echo(fit_line(f"yester: {text}", terminal_width(sys.stderr)), err=True)
 
 
 # --- long runs ------------------------------------------------------------------------------------
@@ -342,6 +479,7 @@ def long_run(label: str, total: int) -> Iterator[Callable[[int], None]]:
     if not sys.stderr.isatty() or not total:
         yield lambda _: None
         return
+    PATIENCE.end()
     # The stream behind the screen: a bar moves the cursor.
     with click.progressbar(length=total, label=label, file=sys.__stderr__) as bar:
         yield bar.update
@@ -350,27 +488,118 @@ def long_run(label: str, total: int) -> Iterator[Callable[[int], None]]:
 # --- the commands ---------------------------------------------------------------------------------
 
 
-class LazyGroup(click.Group):
-    """Commands are imported when they are run."""
+class Command(click.Command):
+    """Says all that is wrong with a call at once."""
 
-    modules: Mapping[str, str] = COMMANDS
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.BadParameter as first:
+            raise click.UsageError("\n".join(self._list_faults(ctx, given, first)), ctx) from None
+
+    def _list_faults(
+        self, ctx: click.Context, args: list[str], first: click.BadParameter
+    ) -> Iterable[str]:
+        found = [first.format_message()]
+        values, rest, _ = self.make_parser(ctx).parse_args(args)
+        for one in self.get_params(ctx):
+            try:
+                _, rest = one.handle_parse_result(ctx, values, rest)
+            except click.BadParameter as error:
+                found.append(error.format_message())
+        return dict.fromkeys(found)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_help_text(ctx, formatter)
+        _write_other_names(ctx, formatter)
+
+
+class LazyGroup(click.Group):
+    """Commands are imported when they are run; what they do in a line stands in the table."""
+
+    def rows(self) -> Commands:
+        return GROUPS[self.name or ""]
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(self.modules)
+        return list(self.rows())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in self.modules:
+        if cmd_name not in self.rows():
             return None
-        module = importlib.import_module(f"yester.faces.cli.{self.modules[cmd_name]}")
-        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
+        module = importlib.import_module(f"yester.faces.cli.{self.rows()[cmd_name][0]}")
+        name = f"{cmd_name.replace('-', '_')}_command"
+        command: click.Command = getattr(module, f"{self.name}_{name}", None) or getattr(
+            module, name
+        )
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """By the table: what is offered need not be imported."""
+        from click.shell_completion import CompletionItem
 
-class _MemoryGroup(LazyGroup):
-    modules = MEMORY_COMMANDS
+        rows = self.rows().items()
+        found = [CompletionItem(name, help=row[1]) for name, row in rows]
+        offered = [one for one in found if one.value.startswith(incomplete)]
+        return [*offered, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name in self.rows() or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        from difflib import get_close_matches
+
+        alike = get_close_matches(name, self.rows(), 2, 0.6)
+        meant = f"Did you mean {' or '.join(alike)}?" if alike else "Those there are: yester help"
+        raise click.UsageError(f"There is no command {name!r}. {meant}", ctx)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_help_text(ctx, formatter)
+        _write_other_names(ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        write_commands(formatter, "Commands", self.rows())
 
 
-@click.group("memory", cls=_MemoryGroup)
+def write_commands(
+    formatter: click.HelpFormatter, heading: str, rows: Commands, width: int = 0
+) -> None:
+    with formatter.section(heading):
+        formatter.write_dl([(f"{name:<{width}}", row[1]) for name, row in rows.items()])
+
+
+def _write_other_names(ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """That a command has another name, and which."""
+    words = ctx.command_path.split()[1:]
+    if not words:
+        return
+    last = {words[-1], {"search": "recall", "recall": "search"}.get(words[-1], "")}
+    paths = [[one] for one in COMMANDS if one in last]
+    paths += [[group, one] for group, rows in GROUPS.items() for one in rows if one in last]
+    others = [path for path in paths if path != words and find_command(path) is ctx.command]
+    if others:
+        formatter.write_paragraph()
+        with formatter.indentation():
+            names = ", ".join(f"`yester {' '.join(path)}`" for path in others)
+            formatter.write_text(f"The same: {names}.")
+
+
+def find_command(path: Sequence[str]) -> click.Command | None:
+    found: click.Command | None = cli
+    for word in path:
+        if not isinstance(found, LazyGroup):
+            return None
+        found = found.get_command(click.Context(found), word)
+    return found
+
+
+def make_group(name: str, **more: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    return click.group(name, cls=LazyGroup, **more)
+
+
+@make_group("memory")
 def memory_command() -> None:
     """Look at what was remembered, correct it, and let it go.
 
@@ -379,11 +608,22 @@ def memory_command() -> None:
     """
 
 
-class _ImportGroup(LazyGroup):
-    modules = IMPORT_COMMANDS
+@make_group("data")
+def data_command() -> None:
+    """Look after what is stored: see what it is, take secrets out, back it up, restore it."""
 
 
-@click.group("import", cls=_ImportGroup, invoke_without_command=True)
+@make_group("model")
+def model_command() -> None:
+    """The models that find texts by meaning: list them, fetch one, choose one."""
+
+
+@make_group("bench")
+def bench_command() -> None:
+    """Measure recall on your own history."""
+
+
+@make_group("import", invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON what there is; ask nothing.")
 @click.pass_context
 def import_command(context: click.Context, as_json: bool) -> None:
@@ -399,21 +639,58 @@ def import_command(context: click.Context, as_json: bool) -> None:
         offer_imports(context.obj, as_json)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+class _FrontPage(LazyGroup):
+    def rows(self) -> Commands:
+        return COMMANDS
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        for heading, rows in SECTIONS.items():
+            write_commands(formatter, heading, rows, width=9)
+        formatter.write_paragraph()
+        formatter.write_text(
+            "More of a section: yester help ask. One command: yester help recall. "
+            "Topics: yester help topics."
+        )
+
+
+@click.group(
+    cls=_FrontPage, invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
 @click.option(
     "--home",
     type=click.Path(path_type=Path, file_okay=False),
     help="yester's folder (default: $YESTER_HOME, else ~/.yester).",
 )
+@click.option(
+    "--database",
+    default="",
+    metavar="URL",
+    help="Where the memory is kept, for this call: postgresql://USER@HOST/DATABASE.",
+)
+@click.option("--no-pager", is_flag=True, help="Print long answers as they are.")
 @click.version_option(__version__, "-V", "--version", prog_name="yester")
 @click.pass_context
-def cli(ctx: click.Context, home: Path | None) -> None:
+def cli(ctx: click.Context, home: Path | None, database: str, no_pager: bool) -> None:
     """Long-term memory for coding agents.
 
     Start with `yester install`, which lets your agents use it, and `yester index`, which reads the
-    transcripts they have already written. Then ask: `yester recall "why did we drop redis"`.
+    sessions they have already written down. Then ask: yester recall "why did we drop redis"
     """
-    ctx.obj = App(home)
+    if database and ctx.invoked_subcommand in _BY_HOME:
+        raise UsageError(
+            f"yester {ctx.invoked_subcommand} goes by the file `database` in yester's folder, not"
+            " by --database; `yester move --to URL --use` writes it"
+        )
+    if database and "://" not in database:
+        raise UsageError(
+            f"--database {database!r}: write postgresql://USER@HOST/DATABASE; a folder is --home"
+        )
+    ctx.obj = App(home, pages=not no_pager, database=database)
+    if ctx.invoked_subcommand is None:
+        from yester.faces.cli.welcome import show_welcome
+
+        _print_output(ctx.obj, show_welcome(ctx.obj), as_json=False, fenced=True)
 
 
 def main() -> None:
@@ -433,8 +710,8 @@ def _run_to_code() -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        code, said = 130, "stopped"
+    except (click.Abort, KeyboardInterrupt) as stop:
+        code, said = 130, str(stop) or "stopped"
     except YesterError as error:
         code, said = error.exit_code, str(error)
     except BrokenPipeError:
@@ -442,11 +719,14 @@ def _run_to_code() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno != EMFILE:
             raise
         fix = "make sure that you may read and write it, and that there is room"
-        code, said = 3, f"{error.filename}: {error.strerror}; {fix}"
-    print(f"yester: {said}", file=sys.stderr)  # noqa: T201
+        if error.errno == EISDIR:
+            fix = "a file of ours belongs there: move that folder away"
+        said = f"{error.filename}: {error.strerror}; {fix}"
+        code, said = 3, TOO_MANY_FILES if error.errno == EMFILE else said
+    print(fit_line(f"yester: {said}", terminal_width(sys.stderr)), file=sys.stderr)  # noqa: T201
     return code
 
 

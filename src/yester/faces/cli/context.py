@@ -173,6 +173,12 @@ def off_command(
     """
     if listing:
         return _show_pauses(app)
+    return _change_pause(app, path, everything, session, off=not undo)
+
+
+def _change_pause(
+    app: App, path: Path | None, everything: bool, session: str | None, off: bool
+) -> Output:
     if sum((path is not None, everything, session is not None)) > 1:
         raise UsageError("name one of PATH, --all and --session")
     if everything:
@@ -183,13 +189,22 @@ def off_command(
         folder = str((path or Path.cwd()).resolve())
         kind, what = "path", Projects(app.config.projects).by_folder(folder).root or folder
     shown = {"all": "everywhere", "session": f"in session {what}"}.get(kind, f"in {what}")
-    changed = rules.change_pause(app.home, kind, what, app.now, off=not undo)
+    changed = rules.change_pause(app.home, kind, what, app.now, off=off)
     rules.write_hook_rules(app.home, rules.load_rules(app.config))
-    state = "on" if undo else "off"
+    state, lines = "off" if off else "on", []
+    if not off and (why := _explain_off(app, str(Path.cwd()))):
+        lines = [f"here it is off for another reason: {why}"]
     return Output(
         {"kind": kind, "what": what, "state": state, "changed": changed},
-        [f"yester is {state} {shown}" + ("" if changed else ", as it was")],
-    )  # fmt: skip
+        [f"yester is {state} {shown}" + ("" if changed else ", as it was"), *lines],
+    )
+
+
+@command("on")
+def on_command(app: App, path: Path | None, everything: bool, session: str | None) -> Output:
+    """Switch yester on again, where `yester off` has switched it off; what happened meanwhile
+    stays out."""
+    return _change_pause(app, path, everything, session, off=False)
 
 
 def _show_pauses(app: App) -> Output:

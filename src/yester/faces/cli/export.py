@@ -6,17 +6,15 @@ import sys
 from difflib import unified_diff
 from pathlib import Path
 
-import click
-
 from yester.errors import NotFound, NotYours, SourceError
-from yester.faces.cli.app import App, Output, command
+from yester.faces.cli.app import App, Output, command, make_group
 from yester.faces.cli.screen import count_noun
 from yester.files import read_shared, replace_file, swap_shared
 from yester.operate import pages
 from yester.operate.export import export_lines, write_export
 
 
-@click.group("export")
+@make_group("export")
 def export_command() -> None:
     """Take what is remembered with you: as JSON lines, Markdown, or a page.
 
@@ -24,7 +22,7 @@ def export_command() -> None:
     """
 
 
-@command("export jsonl", group=export_command)
+@command("export jsonl")
 def jsonl_command(app: App, file: Path) -> Output:
     """Everything, as JSON lines; `yester import yester FILE` brings it back.
 
@@ -40,7 +38,7 @@ def jsonl_command(app: App, file: Path) -> Output:
     return Output({"file": str(file), "bytes": size}, [f"{file}: {size / 1e6:,.1f} MB"])
 
 
-@command("export markdown", group=export_command)
+@command("export markdown")
 def markdown_command(app: App, folder: Path, projects: tuple[str, ...]) -> Output:
     """What was noted, decided and summed up: a folder a project, a Markdown file a month.
 
@@ -54,7 +52,7 @@ def markdown_command(app: App, folder: Path, projects: tuple[str, ...]) -> Outpu
     return Output({"files": files}, said, nothing)
 
 
-@command("export session", group=export_command)
+@command("export session")
 def session_command(app: App, session: str, file: Path) -> Output:
     """One session as an HTML page of its own: to read, to keep, to send.
 
@@ -68,7 +66,7 @@ def session_command(app: App, session: str, file: Path) -> Output:
     return Output({"file": str(file)}, [str(file)])
 
 
-@command("export section", group=export_command)
+@command("export section")
 def section_command(app: App, file: Path, project: str | None, apply: bool) -> Output:
     """Propose a project's decisions and rules as a section of FILE: AGENTS.md or CLAUDE.md.
 

@@ -14,7 +14,13 @@ from yester.agents.descriptors import find_agent
 from yester.errors import UsageError
 from yester.faces.cli.app import App, Output, command
 from yester.files import replace_file
-from yester.operations.handoff import begin_words, find_wanted, pack_session, resume_words
+from yester.operations.handoff import (
+    begin_words,
+    find_wanted,
+    pack_session,
+    resume_line,
+    resume_words,
+)
 
 
 @command("resume")
@@ -25,8 +31,7 @@ def resume_command(app: App, session: str | None, run: bool) -> Output:
     words = resume_words(wanted)
     if run:
         _start_program(words, wanted.cwd)
-    place = f"cd {shlex.quote(wanted.cwd)} && " if wanted.cwd else ""
-    line = place + shlex.join(words)
+    line = resume_line(wanted)
     value = {"session": wanted.key, "agent": wanted.agent, "cwd": wanted.cwd, "command": words}
     return Output(value, [line])
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from yester.faces.cli.rows import whole_lines
 from yester.faces.cli.screen import count_noun, join_counts
 from yester.ingest.projects import apply_names, describe_joins, join_all
 from yester.ingest.transcripts import Ingest, Report, rebuild_if_stale
+from yester.known_secrets import FoundSecrets
 from yester.llm.budget import open_asker
 from yester.llm.refine import LATELY, find_unrefined, refine_turns
 from yester.memories.memory_md import MEMORY
@@ -43,6 +45,7 @@ from yester.worker.process import start_worker
 
 _LOOK = 0.5  # seconds between looks at what a worker does
 _MANY = 1_000_000_000
+_LOOKING_BACK = 8.0  # seconds
 _MOST_PROBLEMS = 20  # are printed
 
 
@@ -77,7 +80,9 @@ def index_command(
             f"{describe_joins(app.store, joins)} (undo: yester doctor --undo-join NAME)", err=True
         )  # fmt: skip
     options = Options(app.config.flag("thinking"), app.config.flag("subagents"))
-    ingest = Ingest(app.store, app.projects, options, load_rules(app.config))
+    secrets = FoundSecrets(app.home)
+    secrets.refresh()
+    ingest = Ingest(app.store, app.projects, options, load_rules(app.config), found=secrets)
     began = time.monotonic()
     total = sum(path.stat().st_size for _, path in found if path.exists())
     with shared.long_run("indexing", total) as advance:
@@ -93,8 +98,8 @@ def index_command(
     warnings = report.problems + notes.problems
     if (more := len(warnings) - _MOST_PROBLEMS) > 0:
         warnings[_MOST_PROBLEMS:] = [f"… and {more} more"]
-    lines = [*_index_lines(report, len(found), time.monotonic() - began, notes)]
-    lines += _make_vectors(app, wait, no_vectors)
+    lines: Iterable[str] = [*_index_lines(report, len(found), time.monotonic() - began, notes)]
+    lines = [*lines, *_make_vectors(app, wait, no_vectors)]
     value = msgspec.to_builtins(report) | msgspec.to_builtins(report.put) | {
         "unchanged": report.unchanged, "notes": notes,
         "vectors": vector_backlog(app.store)._asdict(),
@@ -102,7 +107,28 @@ def index_command(
     code, error = int(not (found or notes.files or notes.unchanged)), None
     if found and report.failed == len(found):
         error = SourceError(f"none of the {len(found)} transcripts could be read; see above")
+    if app.width and not error:  # somebody is looking
+        lines = chain(lines, _look_back(app))
     return Output(value, lines, code=code, warnings=warnings, error=error)
+
+
+def _look_back(app: App) -> Iterator[str]:
+    """What the newest sessions show, a few seconds' work; the rest is left to `yester distil`."""
+    from yester.faces.cli.welcome import describe_findings
+    from yester.operations.findings import find_findings
+
+    waiting = _find_waiting(app, None, backfill=True)
+    reader = open_reader(app.config.values, app.home) if waiting else None
+    chosen, deadline = DistilRules.of(app.config, reader), time.monotonic() + _LOOKING_BACK
+    with shared.long_run("looking through them", len(waiting)) as advance:
+        for one in waiting:
+            if time.monotonic() > deadline:
+                break
+            list(distil_session(app.store, one, chosen, DistilReport(), app.now))
+            advance(1)
+    if found := find_findings(app.memory):
+        yield ""
+        yield from describe_findings(found)
 
 
 def _make_vectors(app: App, wait: bool, later: bool) -> Iterator[str]:
@@ -197,6 +223,11 @@ def _index_lines(report: Report, found: int, seconds: float, notes: ImportReport
         (unreadable, f"; {unreadable:,} of them unreadable"),
         (report.unchanged, f"; {count_noun(report.unchanged, 'transcript')} unchanged"),
         (report.failed, f"; {count_noun(report.failed, 'transcript')} could not be read"),
+        (
+            report.secrets_elsewhere,
+            f"; {count_noun(report.secrets_elsewhere, 'item')} without a secret that another item "
+            "of the session gave away",
+        ),
         between="",
     )
 

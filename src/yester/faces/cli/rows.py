@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
-
-import click
 
 from yester.clock import format_minute
 from yester.context import lines
 from yester.faces.cli.app import App
-from yester.faces.cli.screen import fact_lines, make_bold
+from yester.faces.cli.screen import Cell, align_rows, fact_lines, link_text, make_bold
 from yester.model import Hit
 from yester.recall.rank import TOLD
 from yester.recall.recall import Answer, group_by_session
+from yester.store.figures import name_origins
 from yester.text.document import reading_cost
 from yester.text.sentences import find_snippet
 from yester.text.terms import query_terms
@@ -71,25 +69,56 @@ def _excerpt(app: App, hit: Hit, terms: Collection[str], most: int) -> str:
     text = hit.excerpt or hit.text
     if app.read_by_agent:
         return lines.quote_text(find_snippet(lines.clean_text(text), terms, most))
-    return find_snippet(text, terms, most, _highlight_word if sys.stdout.isatty() else None)
+    return find_snippet(text, terms, most, _highlight_word if app.width else None)
 
 
 def _highlight_word(word: str) -> str:
-    return click.style(word, bold=True, fg="yellow")
+    return f"\x1b[33m{make_bold(word)}"
 
 
-def format_hit(app: App, hit: Hit, terms: Collection[str] = (), clock: bool = False) -> str:
-    """`❯ #12  2026-05-19 08:36  0.71  Drop redis  ~40t`; with `clock`, the time of day alone."""
+# Colours by what became of a turn, else by the type or kind.
+_COLOURS: Mapping[str, str] = {
+    "done": "32", "failed": "31", "reverted": "31", "open": "33", "changed": "34",
+    "answered": "36", "decision": "33", "bugfix": "32", "feature": "32", "refactor": "34",
+    "change": "34", "discovery": "35", "rule": "33", "memory": "33", "prompt": "36", "note": "2",
+}  # fmt: skip
+ROOMY = 100  # columns with which there is room for the time of day
+_TITLE = 3  # the cell that gives way
+
+
+def hit_rows(
+    app: App, hits: Sequence[Hit], terms: Collection[str] = (), clock: bool = False, indent: int = 2
+) -> Iterator[str]:
+    """A line for each: `❯ #12  2026-05-19 08:36  0.71  Drop redis  ~40t`; with `clock`, the time of
+    day alone. In columns on a terminal, where a card also says what became of its turn."""
+    statuses = _read_statuses(app, hits) if app.width else {}
+    rows = [_hit_cells(app, hit, terms, clock, statuses.get(hit.id, "")) for hit in hits]
+    return align_rows(rows, max(app.width - indent, 0), _TITLE)
+
+
+def _read_statuses(app: App, hits: Sequence[Hit]) -> dict[int, str]:
+    cards = [hit.id for hit in hits if hit.kind == "summary"]
+    return {item.id: lines.card_status(item) for item in app.reading.get(cards)} if cards else {}
+
+
+def _hit_cells(app: App, hit: Hit, terms: Collection[str], clock: bool, status: str) -> list[Cell]:
     when = format_minute(int(hit.epoch * 1000))
-    score = f"{hit.score:.2f}  " if hit.score and not clock else ""
+    when = when[11:] if clock else when[:10] if 0 < app.width < ROOMY else when
     tool = join_names(app, hit.tool) + ": " if hit.tool else ""
     title = app.quote_line(hit.title) or _excerpt(app, hit, terms, 110) or "(empty)"
-    more = f"  (+{hit.duplicates} alike)" if hit.duplicates else ""
-    more += f"  (+{len(hit.parts)} of this turn)" if hit.parts else ""
-    return (
-        f"{lines.item_icon(hit.kind, hit.type)} #{hit.id}  {when[11:] if clock else when}  {score}"
-        f"{tool}{title}  ~{reading_cost(hit)}t{more}"
+    others = (hit.duplicates, "alike"), (len(hit.parts), "of this turn")
+    more = "  ".join(
+        f"+{number}" if app.width else f"(+{number} {what})" for number, what in others if number
     )
+    told = f"{status}: " if status and not title.lower().startswith(status) else ""
+    colour = next((_COLOURS[one] for one in (status, hit.type, hit.kind) if one in _COLOURS), "")
+    number = link_text(f"#{hit.id}", app.viewer and f"{app.viewer}{hit.id}")
+    return [
+        (f"{lines.item_icon(hit.kind, hit.type)} {number}", colour),
+        (when, "2"),
+        (f"{hit.score:.2f}" if hit.score and not clock else "", ""),
+        f"{tool}{told}{title}", (f"~{reading_cost(hit)}t", "2"), (more, "2"),
+    ]  # fmt: skip
 
 
 def hit_lines(
@@ -98,15 +127,21 @@ def hit_lines(
     """A line or two per hit, under the session it comes from."""
     terms = query_terms(query)
     sessions = group_by_session(hits)
+    origins = name_origins(app.reading, [hit.id for hit in hits])
+    ordered = [hit for _, group in sessions for hit in group]
+    rows = dict(zip((hit.id for hit in ordered), hit_rows(app, ordered, terms), strict=True))
     for number, (session, group) in enumerate(sessions):
         first = group[0]
         shown = group[:_OF_A_SESSION] if len(sessions) > 1 and not app.read_by_agent else group
         head = join_names(app, first.project, session[:8] if first.session else "", first.agent)
+        if origin := origins.get(first.id):
+            head += f" · from {app.quote_line(origin, 40)}"
         yield ("\n" if number else "") + make_bold(head)
         for hit in shown:
-            yield f"  {format_hit(app, hit, terms)}"
+            yield f"  {rows[hit.id]}"
             if hit.title and " ".join(hit.text.split()).strip("# ") != hit.title:
-                yield f"      {_excerpt(app, hit, terms, 160)}"
+                room = min(max(app.width - 8, 40), 200) if app.width else 160
+                yield f"      {_excerpt(app, hit, terms, room)}"
             if hit.stale:
                 yield f"      ! {hit.stale}"
             yield from (f"      {reason}" for reason in explain_score(hit, weights))
@@ -143,6 +178,7 @@ def _hit_page(app: App, hit: Hit, marked: int, weights: Mapping[str, float]) -> 
     mark = f"{MARK} " if hit.id == marked else ""
     names = join_names(app, hit.project, hit.kind, hit.type, hit.role, hit.tool)
     facts = {
+        "from": name_origins(app.reading, [hit.id]).get(hit.id, ""),
         "session": f"{hit.session}, prompt {hit.prompt_number}" if hit.session else "",
         "files": ", ".join(hit.files),
         "stale": hit.stale,

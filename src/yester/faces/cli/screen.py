@@ -8,16 +8,24 @@ them. Recorded text can so be bold, but neither hidden nor moved.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from codecs import lookup
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
+from itertools import chain
 from typing import Any, TextIO, cast
 
-# Back to normal, bold, dim, and colours that are never the background's.
-_OURS = re.compile(r"(\x1b\[(?:[012]|3[1-6])m)")
+_NONCE = os.urandom(4).hex()  # of our own links: recorded text cannot know it
+# Back to normal, bold, dim, colours that are never the background's, and links to the viewer.
+_OURS = re.compile(
+    rf"(\x1b\[(?:[012]|3[1-6])m|\x1b\]8;id={_NONCE}[0-9]*;[!-~]*\x1b\\|\x1b\]8;;{_NONCE}\x1b\\)"
+)
+_WIDE = 100  # columns that running text takes at most
+_LEAST = 20  # columns that a text keeps in a table
+_HANGING = re.compile(r"\s*(?:[-·#] |[\w ]{1,12}\s{2,})?")
 
 
 def strip_steering(text: str) -> str:
@@ -32,6 +40,29 @@ def strip_steering(text: str) -> str:
     return "".join(parts)
 
 
+def has_colours(stream: TextIO) -> bool:
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not plain and stream.isatty()
+
+
+def terminal_width(stream: TextIO) -> int:
+    """The columns of the terminal that a stream goes to; 0 where it goes elsewhere."""
+    if not stream.isatty():
+        return 0
+    try:
+        columns = int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size(stream.fileno())[0]
+    except (ValueError, OSError):
+        columns = 0
+    return columns or 80
+
+
+def terminal_height() -> int:
+    try:
+        return os.get_terminal_size(1)[1] or 24
+    except OSError:
+        return 24
+
+
 class _Screen:
     """A text stream that writes what is harmless, and is the one behind it in all else."""
 
@@ -40,9 +71,14 @@ class _Screen:
         if isinstance(stream, TextIOWrapper) and lookup(stream.encoding).name == "ascii":
             stream.reconfigure(encoding="utf-8", errors="replace")
         self._stream = stream
+        self._coloured = has_colours(stream)
 
     def write(self, text: str) -> int:
-        self._stream.write(strip_steering(text) if isinstance(text, str) else text)
+        PATIENCE.end()
+        if isinstance(text, str):
+            self._stream.write(screen_text(text, self._coloured))
+        else:
+            self._stream.write(text)
         return len(text)
 
     def writelines(self, texts: Iterator[str]) -> None:
@@ -51,6 +87,11 @@ class _Screen:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+def screen_text(text: str, coloured: bool) -> str:
+    safe = strip_steering(text)
+    return safe if coloured or "\x1b" not in safe else _OURS.sub("", safe)
 
 
 @contextmanager
@@ -65,7 +106,46 @@ def screen_streams() -> Iterator[None]:
     try:
         yield
     finally:
+        PATIENCE.end()
         sys.stdout, sys.stderr = streams
+
+
+class _Patience:
+    """Says on a terminal, after a second without a word, what is being done and for how long."""
+
+    def __init__(self) -> None:
+        self._over: Any = None
+        self._thread: Any = None
+
+    def begin(self, what: str) -> None:
+        if sys.__stderr__ is None or not sys.__stderr__.isatty():
+            return
+        import threading
+
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._tell, args=(what, self._over), daemon=True)
+        self._thread.start()
+
+    def _tell(self, what: str, over: Any) -> None:
+        seconds, stream = 0, cast(TextIO, sys.__stderr__)
+        while not over.wait(1.0):
+            seconds += 1
+            stream.write(f"\r{what} … {seconds} s")
+            stream.flush()
+        if seconds:
+            stream.write("\r\x1b[K")
+            stream.flush()
+
+    def end(self) -> None:
+        if self._over is not None and not self._over.is_set():
+            self._over.set()
+            self._thread.join()
+
+
+PATIENCE = _Patience()
+
+
+# --- words and lines ------------------------------------------------------------------------------
 
 
 def count_noun(number: int, noun: str) -> str:
@@ -81,7 +161,69 @@ def join_counts(*parts: tuple[int, str], between: str = ", ") -> str:
 
 
 def make_bold(text: str) -> str:
-    return f"\x1b[1m{text}\x1b[0m"
+    return style_text(text, "1")
+
+
+def style_text(text: str, code: str) -> str:
+    """With a colour (31 to 36), bold (1) or dim (2); as it is without."""
+    return f"\x1b[{code}m{text}\x1b[0m" if code and text else text
+
+
+def link_text(text: str, address: str) -> str:
+    """A link where there is an address: only the terminals that know links are given one."""
+    if not address:
+        return text
+    return f"\x1b]8;id={_NONCE};{address}\x1b\\{text}\x1b]8;;{_NONCE}\x1b\\"
+
+
+def text_width(text: str) -> int:
+    """The columns that a text takes on a terminal."""
+    text = _OURS.sub("", text) if "\x1b" in text else text
+    return len(text) if text.isascii() else sum(map(_columns_of, text))
+
+
+def _columns_of(character: str) -> int:
+    from unicodedata import category, east_asian_width
+
+    if category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 1 + (east_asian_width(character) in "WF")
+
+
+def cut_text(text: str, room: int) -> str:
+    """At most so many columns of a plain text on one line."""
+    if text_width(text) <= room:
+        return text
+    while text and text_width(text) >= room:
+        text = text[:-1]
+    return f"{text.rstrip()}…"
+
+
+def fit_line(text: str, width: int) -> str:
+    """The text on lines of at most `width` columns (0: any), broken between words and continued
+    under where it begins."""
+    if not width or text_width(text) <= width:
+        return text
+    if "\n" in text:
+        return "\n".join(fit_line(line, width) for line in text.split("\n"))
+    found = _HANGING.match(text)
+    indent = " " * min(found.end() if found else 0, width // 3)
+    lines, line, used = [], "", 0
+    for word in re.findall(r"\s*\S+", text):
+        columns = text_width(word)
+        if line.strip() and used + columns > width:
+            lines.append(line)
+            line, used, word = indent, len(indent), word.lstrip()
+            columns = text_width(word)
+        while used + columns > width and "\x1b" not in word:  # a path, a script without spaces
+            part = word
+            while used + text_width(part) > width:
+                part = part[:-1]
+            lines.append(line + part)
+            line, used, word = indent, len(indent), word[len(part) :]
+            columns = text_width(word)
+        line, used = line + word, used + columns
+    return "\n".join([*lines, line])
 
 
 def describe_items(items: Mapping[str, int]) -> str:
@@ -95,8 +237,40 @@ def fact_lines(width: int, facts: Iterable[tuple[str, object]]) -> Iterator[str]
     return (f"{name:<{width}}  {value}" for name, value in facts if value)
 
 
+Cell = str | tuple[str, str]  # a text, and the code of its colour
+
+
+def align_rows(rows: Sequence[Sequence[Cell]], room: int, flexible: int) -> Iterator[str]:
+    """Rows in columns, the flexible one cut so that they fit; without room for columns (in a pipe)
+    the same on lines of their own, uncut."""
+    plain = [[(cell, "") if isinstance(cell, str) else cell for cell in row] for row in rows]
+    if not room:
+        for row in plain:
+            yield "  ".join(text for text, _ in row if text).rstrip()
+        return
+    if not plain:
+        return
+    widths = [max(map(text_width, column)) for column in zip(*_texts(plain), strict=True)]
+    gaps = 2 * (sum(map(bool, widths)) - 1)
+    widths[flexible] = min(
+        widths[flexible], max(_LEAST, room - gaps - sum(widths) + widths[flexible])
+    )
+    for row in plain:
+        cells = []
+        for (text, code), width in zip(row, widths, strict=True):
+            short = cut_text(text, width)
+            if width:
+                cells.append(style_text(short, code) + " " * (width - text_width(short)))
+        yield "  ".join(cells).rstrip()
+
+
+def _texts(rows: Sequence[Sequence[tuple[str, str]]]) -> list[list[str]]:
+    return [[text for text, _ in row] for row in rows]
+
+
 def table_lines(records: Sequence[Any], title: str = "", *columns: str) -> Iterator[str]:
-    """What programs get as rows, in columns under their names; nothing where there is none."""
+    """What programs get as rows, in columns under their names; nothing where there is none.
+    Numbers stand below each other; on a terminal the longest text gives way."""
     from msgspec import to_builtins
 
     if not records:
@@ -104,13 +278,28 @@ def table_lines(records: Sequence[Any], title: str = "", *columns: str) -> Itera
     rows = [to_builtins(one) for one in records]
     rows = [{name: row[name] for name in columns or row} for row in rows]
     if title:
-        yield f"\n{title}"
+        yield f"\n{make_bold(title)}"
     cells = [[name.replace("_", " ") for name in rows[0]]]
     cells += [[_format_cell(value) for value in row.values()] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for line in cells:
-        padded = (f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True))
-        yield f"  {'  '.join(padded)}".rstrip()
+    width = terminal_width(sys.stdout) - 2
+    widths = [max(map(text_width, column)) for column in zip(*cells, strict=True)]
+    while width > 0 and sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > 8:
+        widths[widths.index(max(widths))] -= 1
+    numbers = [
+        all(isinstance(row[name], int | float) and row[name] is not True for row in rows)
+        for name in rows[0]
+    ]
+    for place, line in enumerate(cells):
+        padded = [
+            _pad_cell(cut_text(cell, room), room, number)
+            for cell, room, number in zip(line, widths, numbers, strict=True)
+        ]
+        yield "  " + style_text("  ".join(padded).rstrip(), "" if place else "2")
+
+
+def _pad_cell(text: str, width: int, number: bool) -> str:
+    space = " " * (width - text_width(text))
+    return space + text if number else text + space
 
 
 def _format_cell(value: object) -> str:
@@ -119,3 +308,58 @@ def _format_cell(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+# --- a pager --------------------------------------------------------------------------------------
+
+
+def page_lines(lines: Iterable[str]) -> None:
+    """Lines on the screen; in a pager where they are more than fit. What a pager is given has no
+    links: not all of them know what that is."""
+    held: list[str] = []
+    rest = iter(lines)
+    height = terminal_height() - 1
+    for text in rest:
+        held += text.split("\n")
+        if len(held) > height:
+            break
+    words = _pager() if len(held) > height else []
+    if not words:
+        for text in held:
+            print(text)  # noqa: T201
+        for text in rest:
+            print(text)  # noqa: T201
+        return
+    import signal
+    import subprocess
+
+    coloured = has_colours(sys.stdout)
+    PATIENCE.end()
+    former = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pager's
+    try:
+        pager = subprocess.Popen(  # noqa: S603 -- the user's own
+            words, stdin=subprocess.PIPE, text=True, encoding="utf-8", errors="replace",
+            env={"LESS": "FRX", "LV": "-c", **os.environ},
+        )  # fmt: skip
+        try:
+            with cast(TextIO, pager.stdin) as stream:
+                for text in chain(held, rest):
+                    shown = screen_text(text, coloured)
+                    stream.write(_LINKS.sub("", shown) + "\n")
+        except BrokenPipeError:
+            pass  # the reader has seen enough
+        pager.wait()
+    finally:
+        signal.signal(signal.SIGINT, former)
+
+
+_LINKS = re.compile(r"\x1b\]8;[^\x1b]*\x1b\\")
+
+
+def _pager() -> list[str]:
+    """The words of PAGER, else less, where that is there; none: cat."""
+    import shlex
+    import shutil
+
+    words = shlex.split(os.environ.get("PAGER", "less"))
+    return words if words and words != ["cat"] and shutil.which(words[0]) else []

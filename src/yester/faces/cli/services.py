@@ -15,9 +15,11 @@ from typing import Any
 
 import click
 
+from yester import machine
 from yester.capture.question import ask_health, ask_worker
+from yester.capture.spool import open_spool
 from yester.errors import StoreBusy, YesterError
-from yester.faces.cli.app import App, Output, command
+from yester.faces.cli.app import App, Output, command, make_group
 from yester.faces.cli.screen import count_noun
 from yester.faces.cli.status import (
     describe_status,
@@ -25,6 +27,7 @@ from yester.faces.cli.status import (
     explain_silence,
     status_lines,
 )
+from yester.operate.install import recorded_places
 from yester.worker import process
 from yester.worker.process import SERVER, WORKER, seat_holder, take_seat
 
@@ -46,7 +49,7 @@ def _clean_environment() -> None:
 # --- the worker -----------------------------------------------------------------------------------
 
 
-@click.group("worker")
+@make_group("worker")
 def worker_command() -> None:
     """Start, stop and look at the worker.
 
@@ -56,8 +59,8 @@ def worker_command() -> None:
     """
 
 
-@command("worker run", plain=True, group=worker_command)
-def run_command(app: App, idle: float | None, hung: float | None) -> None:
+@command("worker run", plain=True)
+def worker_run_command(app: App, idle: float | None, hung: float | None) -> None:
     """Be the worker, in the foreground (for a service, or to look for a fault)."""
     # Where there is nothing else, a hook or a command has started it, and nobody has typed it.
     app.records = not set(os.environ.items()) <= set(process.clean_environment(os.environ).items())
@@ -118,8 +121,8 @@ def _relieve_older(app: App) -> process.Seat | None:
     return take_seat(app.home, _STOPPING)
 
 
-@command("worker start", plain=True, group=worker_command)
-def start_command(app: App) -> None:
+@command("worker start", plain=True)
+def worker_start_command(app: App) -> None:
     """Start the worker in the background, if it is not running."""
     running = ask_health(app.home)
     if running is not None and not _is_older(running):
@@ -149,8 +152,8 @@ def _is_older(running: dict[str, Any]) -> bool:
     return process.version_numbers(str(running.get("version"))) < own
 
 
-@command("worker stop", plain=True, group=worker_command)
-def stop_command(app: App) -> None:
+@command("worker stop", plain=True)
+def worker_stop_command(app: App) -> None:
     """Let the worker finish what the spool holds, and end."""
     pid = end_process(app.home)
     click.echo(f"the worker has ended (pid {pid})" if pid else "no worker is running")
@@ -171,7 +174,7 @@ def end_process(home: Path, name: str = WORKER) -> int:
         process.signal_holder(home, pid, signal.SIGTERM, name)
     if _has_ended(home, name, pid, patience):
         return pid
-    if process.signal_holder(home, pid, signal.SIGKILL, name) and _has_ended(
+    if process.signal_holder(home, pid, machine.KILL, name) and _has_ended(
         home, name, pid, 2.0, killed=True
     ):
         said = f"the {what} (pid {pid}) did not end when it was asked, so it was killed{kept}"
@@ -198,7 +201,7 @@ def _has_ended(home: Path, name: str, pid: int, patience: float, killed: bool = 
     return False
 
 
-@command("worker status", group=worker_command)
+@command("worker status")
 def worker_status_command(app: App) -> Output:
     """Say whether the worker is running. Exit code 1: it is not."""
     from yester.clock import format_minute
@@ -213,21 +216,25 @@ def worker_status_command(app: App) -> Output:
     else:
         line = explain_silence(found)
         if not found["pid"]:
+            used = any(place.is_installed for place in recorded_places(app.home))
             line += "; the next session or prompt starts it, or: yester worker start"
+            if not used:
+                line = "not running; no agent uses yester: yester install, or: yester worker start"
     return Output(found, [line], code=int(not found["running"]))
 
 
-@command("worker drain", group=worker_command)
-def drain_command(app: App) -> Output:
+@command("worker drain")
+def worker_drain_command(app: App) -> Output:
     """Take in what the spool holds, now and in the foreground, and end."""
     events, finished = 0, False
-    answered = time.monotonic()
+    answered, signs = time.monotonic(), (0, 0)
     deadline = answered + _DRAINING
     while not finished:
         taken, finished = drain_spool(app.home)
         events += taken
         worker = {"running": True} if finished else describe_worker(app.home)
-        if worker["running"] or not worker["pid"]:
+        before, signs = signs, _signs_of_work(app.home, worker.get("pid", 0))
+        if worker["running"] or not worker["pid"] or signs != before:
             answered = time.monotonic()
         if time.monotonic() > answered + _SILENT:
             raise YesterError(f"the worker {explain_silence(worker)}, then ask again")
@@ -235,6 +242,15 @@ def drain_command(app: App) -> Output:
             raise StoreBusy(f"{app.home}: the store could not be written to for 10 minutes")
         time.sleep(0.0 if finished else 0.05)
     return Output({"events": events}, [f"{count_noun(events, 'event')} taken in"])
+
+
+def _signs_of_work(home: Path, pid: int) -> tuple[int, int]:
+    """What changes while a process that answers nobody, such as another drain, takes events in: how
+    many wait, and its processor time where the system shows it."""
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+        return len(open_spool(home, os.environ).list_waiting()), int(words[11]) + int(words[12])
+    return len(open_spool(home, os.environ).list_waiting()), 0
 
 
 def drain_spool(home: Path) -> tuple[int, bool]:
@@ -256,6 +272,24 @@ def status_command(app: App) -> Output:
     """Show what the memory holds, how big it is and what waits to be taken in."""
     status = describe_status(app.memory)
     return Output(status, status_lines(app.memory, status))
+
+
+@command("statusline", plain=True)
+def statusline_command(app: App) -> None:
+    """Print the line for an agent's status bar: what is open here, what the session was given.
+
+    Reads the JSON that the agent passes on standard input, and asks the worker.
+    """
+    given = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
+    try:
+        about = json.loads(given or b"{}")
+        words = {"session": str(about["session_id"]), "cwd": str(about["cwd"])}
+    except (ValueError, KeyError, TypeError):
+        words = {"session": "", "cwd": str(Path.cwd())}
+    from urllib.parse import urlencode
+
+    answer = ask_worker(app.home / "run", f"GET /statusline?{urlencode(words)}", 1.0)
+    click.echo(answer.decode() if answer else "yester: no worker yet")
 
 
 # --- the servers ----------------------------------------------------------------------------------
@@ -292,20 +326,22 @@ def serve_command(
             "yester serve --stop"
         )
     with taken:
-        _run_server(app.home, wanted, port is not None, idle)
+        _run_server(app.home, wanted, port is not None, idle, app.database)
 
 
-def _run_server(home: Path, port: int, exactly: bool, idle: float | None) -> None:
+def _run_server(home: Path, port: int, exactly: bool, idle: float | None, database: str) -> None:
     from yester.faces.http.app import App as Served
-    from yester.faces.http.login import PROGRAM, Keys, load_token
+    from yester.faces.http.login import PROGRAM, Grants, Keys, load_token
     from yester.faces.http.server import open_socket, serve
     from yester.memory import Memory
 
     os.umask(0o077)
     log = process.Log(home / "logs", name="serve.log")
     sock = open_socket(port, exactly)
-    keys = Keys(load_token(home))
-    memory = Memory(home, os.environ, who="http", origin=PROGRAM, recreates=False)
+    keys = Keys(load_token(home), Grants(home))
+    memory = Memory(
+        home, os.environ, who="http", origin=PROGRAM, recreates=False, database=database
+    )
     number = sock.getsockname()[1]
     click.echo(f"http://127.0.0.1:{number}  (token: {home / 'token'}; viewer: yester ui)")
     log.say(f"started: port {number}, pid {os.getpid()}")
@@ -322,8 +358,9 @@ def _run_server(home: Path, port: int, exactly: bool, idle: float | None) -> Non
 def ui_command(app: App, only_print: bool) -> None:
     """Open the viewer in a browser, starting the server where it is not running.
 
-    The link holds a code that is good for one use within a minute; the browser exchanges it for a
-    token of its own, which ends with the server. Where there is no terminal it is printed alone.
+    The link holds a code that is good for one use within a minute; the browser's tab exchanges it
+    for a key of its own, which is good for 30 days; Settings in the viewer lists and locks them.
+    Where there is no terminal the link is printed alone.
     Changes made in the viewer are yours; opened from an agent's shell, or without a terminal, they
     count as a program's, which can neither make nor change rules.
     """

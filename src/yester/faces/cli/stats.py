@@ -8,7 +8,6 @@ from dataclasses import asdict
 from itertools import chain
 from typing import Any
 
-import click
 from msgspec import structs
 
 from yester.errors import ConfigError
@@ -146,12 +145,7 @@ and recall with itself before and after a change. Not measured: whether an answe
 in the middle of a session, what other projects know, and when to show nothing at all."""
 
 
-@click.group("bench")
-def bench_command() -> None:
-    """Measure recall on your own history."""
-
-
-@command("bench self", group=bench_command)
+@command("bench self")
 def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
     """Ask the first prompts of past sessions again, as of the moment each session began.
 
@@ -171,7 +165,7 @@ def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
         return Output(value, (), _TOO_FEW.format(
             count_noun(len(asked), "question"), count_noun(len(past), "session")
         ))  # fmt: skip
-    with Memory(app.home, os.environ, ask_worker=None) as memory:
+    with Memory(app.home, os.environ, ask_worker=None, database=app.database) as memory:
 
         def recall(question: bench.Question) -> Sequence[Hit]:
             session = question.session

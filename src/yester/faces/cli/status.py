@@ -39,12 +39,14 @@ def explain_silence(worker: dict[str, Any]) -> str:
 def describe_status(memory: Memory) -> dict[str, Any]:
     from msgspec.structs import asdict
 
+    from yester.store import keeps_file
     from yester.store.figures import content_counts, middle_lag
 
     store = memory.reading
     counts = content_counts(store)
     return {
-        "home": str(memory.home), "spool": _describe_spool(memory.home), "events": counts.events,
+        "home": str(memory.home), "database": store.location if not keeps_file(store) else "",
+        "spool": _describe_spool(memory.home), "events": counts.events,
         "skipped": dict(counts.skipped), "items": dict(counts.items), "projects": counts.projects,
         "sessions": counts.sessions, "transcripts": counts.sources,
         "undistilled": {
@@ -53,6 +55,7 @@ def describe_status(memory: Memory) -> dict[str, Any]:
         },
         "vectors": {"done": counts.vectors, "waiting": counts.unembedded},
         "lag_ms": asdict(middle_lag(store, 1_000)),
+        "roam": _describe_roaming(memory),
         "worker": describe_worker(memory.home), "spend": _describe_spending(memory),
         "bytes": counts.bytes,
         "oldest": counts.oldest / 1000 if counts.oldest else None,
@@ -73,6 +76,7 @@ def status_lines(memory: Memory, status: dict[str, Any]) -> Iterator[str]:
     most = sorted(skipped, key=lambda pair: -pair[1])[:8]
     yield from fact_lines(11, {
         "home": status["home"],
+        "database": status["database"],
         "items": describe_items(items),
         "sessions": f"{status['sessions']:,} in {count_noun(status['projects'], 'project')}",
         "transcripts": f"{status['transcripts']:,}",
@@ -87,11 +91,34 @@ def status_lines(memory: Memory, status: dict[str, Any]) -> Iterator[str]:
                        and f"${paid['today']:.4f} of ${paid['limit']:.2f} (yester stats)",
         "vectors": memory.config["embedder"] != "none" and status["vectors"]["waiting"]
                    and _describe_backlog(**status["vectors"]),
+        "machines": _tell_roaming(status["roam"]),
         "worker": f"running, pid {worker['pid']}" if worker["running"] else explain_silence(worker),
         "left out": ", ".join(f"{number:,} {reason}" for reason, number in most),
     }.items())  # fmt: skip
     if not any(items.values()):
         yield "Nothing is indexed yet. Run: yester index"
+
+
+def _describe_roaming(memory: Memory) -> dict[str, Any] | None:
+    """The user's other machines; None where this home does not roam."""
+    if not (memory.home / "roam.json").exists():
+        return None
+    from msgspec import to_builtins
+
+    from yester.operations.request import NoRequest
+    from yester.operations.roam import show_roam
+
+    found: dict[str, Any] = to_builtins(show_roam(memory, NoRequest()))
+    return found
+
+
+def _tell_roaming(state: dict[str, Any] | None) -> str:
+    if state is None:
+        return ""
+    names = ", ".join(one["name"] for one in state["machines"] if not one["own"])
+    waiting = state["waiting"] - state["private"]
+    trouble = "; yester roam says what is wrong" if state["problems"] else ""
+    return f"{names or 'none but this one yet'}; {count_noun(waiting, 'item')} waiting{trouble}"
 
 
 def _describe_backlog(done: int, waiting: int) -> str:

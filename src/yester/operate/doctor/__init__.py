@@ -40,6 +40,7 @@ _CHECKS = (
     Check("model", checks.look_at_model),
     Check("transcripts", checks.look_at_transcripts, slow=True),
     Check("store", checks.look_at_store),
+    Check("roam", checks.look_at_roaming, needs_home=True),
 )
 
 

@@ -47,7 +47,7 @@ from yester.operations.context import EVENTS
 
 WORKER_SECONDS = 10.0  # that a worker may take to come up on a busy machine
 _ASKED_SECONDS = 30.0
-_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+_VERSION = re.compile(r"(?<!\d)(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
 # Settings of an organisation, which no user can change.
 _MANAGED = Path(
     "/Library/Application Support/ClaudeCode/managed-settings.json"

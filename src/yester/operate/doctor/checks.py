@@ -21,17 +21,25 @@ from yester.agents.descriptors import AGENTS, CLAUDE_CODE
 from yester.capture.homes import find_python, is_usual, record_home, usual_home
 from yester.capture.question import ask_health, ask_worker
 from yester.capture.spool import ENDED_WORKER, FORMAT, Spool, event_age, open_spool, peek_event
+from yester.clock import DAY, format_minute
 from yester.errors import NO_DATABASE, ModelError, StoreDamaged, StoreError
 from yester.ingest.projects import describe_joins
+from yester.machine import is_own, user_number
+from yester.memory import Memory
 from yester.model import Join, Paging
 from yester.operate import backups
 from yester.operate.doctor.finding import Examination, Finding, list_paths, make_finding
 from yester.operate.doctor.trial import time_program
+from yester.operate.install import recorded_places
 from yester.operate.purge import open_copy
+from yester.operations.request import NoRequest
+from yester.operations.roam import show_roam
 from yester.operations.wishes import load_wish, no_worker
 from yester.redact import redact
+from yester.sharing.roam import load_state
 from yester.store import (
     engine_version,
+    find_target,
     maintenance_of,
     store_exists,
     store_files,
@@ -52,6 +60,7 @@ _FOLDERS = ("run", "logs", "spool", "spool/tmp", "spool/new")  # of a home that 
 OLDEST_PYTHON = (3, 9)  # that runs hook.py and ask.py
 _OLD_EVENT = 60.0  # seconds; a worker takes an event in at once
 _A_DAY = 86_400
+_STEP = DAY  # ms for which machines may be out of step: this one may have been off
 _LOG_LINES = 3
 _MAY_RUN = ("git", "claude")
 _MISSING = "is not there"
@@ -71,6 +80,23 @@ def look_at_settings(case: Examination) -> Iterator[Finding]:
     name = "settings.changed" if changed else "settings.defaults"
     yield make_finding(name, names=", ".join(changed))
     yield from (make_finding("settings.warning", text=text) for text in case.config.warnings)
+
+
+def look_at_roaming(case: Examination) -> Iterator[Finding]:
+    """The user's other machines, where there are any."""
+    if load_state(case.home) is None:
+        return
+    with closing(Memory(case.home, case.environ)) as memory:
+        state = show_roam(memory, NoRequest())
+    others = sum(not one.own for one in state.machines)
+    waiting = state.waiting - state.private
+    late = case.now - state.last > _STEP
+    yield from (make_finding("roam.problem", text=text) for text in state.problems)
+    if late and not state.problems:
+        last = format_minute(state.last) if state.last else "its beginning"
+        yield make_finding("roam.behind", to=state.to, last=last, waiting=waiting)
+    elif not state.problems:
+        yield make_finding("roam.instep", machines=others, to=state.to, waiting=waiting)
 
 
 def look_at_disk(case: Examination) -> list[Finding]:
@@ -96,7 +122,7 @@ def look_at_modes(case: Examination) -> Iterator[Finding]:
         mode, wanted = stat.S_IMODE(status.st_mode), needed.get(path, 0)
         if stat.S_ISLNK(status.st_mode):
             continue
-        if status.st_uid != os.getuid():
+        if not is_own(status):
             foreign.append(path)
         elif mode & wanted != wanted:
             closed.append(path)
@@ -109,7 +135,7 @@ def look_at_modes(case: Examination) -> Iterator[Finding]:
             path.chmod(0o700 if path.is_dir() else 0o600)
 
     if foreign:
-        paths, user = list_paths(foreign), os.getuid()
+        paths, user = list_paths(foreign), user_number()
         yield make_finding("permissions.foreign", paths=paths, user=user, home=case.home)
     if exposed:
         yield make_finding("permissions.exposed", close_paths, paths=list_paths(exposed))
@@ -199,8 +225,9 @@ def look_at_worker(case: Examination) -> Iterator[Finding]:
         yield make_finding("worker.hangs", pid=pid)
         return
     if health is None:
-        has_launch = (case.home / "run" / "launch").exists()
-        yield make_finding("worker.idle" if has_launch else "worker.stopped")
+        used = any(place.is_installed for place in recorded_places(case.home))
+        starts = used and (case.home / "run" / "launch").exists()
+        yield make_finding("worker.idle" if starts else "worker.stopped")
         if path.is_socket():
             yield make_finding("socket.left", partial(_remove_socket, case.home), path=path)
         return
@@ -335,12 +362,13 @@ def look_at_model(case: Examination) -> list[Finding]:
 
 def look_at_store(case: Examination) -> Iterator[Finding]:
     """Thoroughly is everything read, and tried whether it can be written."""
-    if not store_exists(case.home):
+    if not store_exists(find_target(case.home)):
         yield make_finding("store.none")
         return
-    kept = backups.list_backups(case.home)
-    name = "backups.kept" if kept else "backups.none"
-    yield make_finding(name, number=len(kept), newest=kept[0].name if kept else "")
+    kept = backups.list_backups(case.home) if store_files(find_target(case.home)) else []
+    if store_files(find_target(case.home)):
+        name = "backups.kept" if kept else "backups.none"
+        yield make_finding(name, number=len(kept), newest=kept[0].name if kept else "")
     if wish := load_wish(case.home):
         yield make_finding("store.forgetting", what=wish.what)
     try:
