@@ -280,6 +280,19 @@ def test_one_memory_is_put_in_the_place_of_another(viewer, home, ids):
     assert status(home, ids["third"]) == "superseded"
 
 
+def test_the_new_memory_opens_though_its_event_comes_before_the_answer(viewer, ids):
+    page, held = viewer.page, []
+    page.route("**/supersede", lambda route: held.append((route, route.fetch())))
+    viewer.to(f"#/memory/{ids['third']}")
+    page.get_by_role("button", name="Supersede…").click()
+    page.get_by_label("What is true instead").fill("Orders keep what the till says")
+    page.get_by_role("button", name="Supersede", exact=True).click()
+    expect(page.locator(".notice.warn")).to_contain_text("Superseded by")
+    for route, response in held:
+        route.fulfill(response=response)
+    expect(page.locator("h1")).to_contain_text("Orders keep what the till says")
+
+
 def test_a_dialog_that_is_left_changes_nothing(viewer, home, ids):
     viewer.to(f"#/memory/{ids['unsure']}")
     viewer.page.get_by_role("button", name="Archive…").click()

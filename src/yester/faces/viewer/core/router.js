@@ -18,6 +18,12 @@ export function go(path, query = {}) {
   location.hash = to(path, query);
 }
 
+/** Where an action leads, unless somebody has left the view `from` meanwhile. That the view was only drawn
+ *  again (its own change came back as an event, before the answer) is no reason to stay. */
+export function lead(from, path) {
+  if (here().path === from) go(path);
+}
+
 /** The same view with other words in its address, without a step in the history. */
 export function adjust(query) {
   history.replaceState(null, "", to(here().path, query));

@@ -10,7 +10,7 @@ import { forgetting } from "/core/forget_dialog.js";
 import { count, many, plain, when } from "/core/format.js";
 import { act, ACTS, confidenceOf, placeOf, statusOf, statusWord, supersede, why } from "/core/memories.js";
 import { acting, asked, chips, facts, notify } from "/core/parts.js";
-import { go, to } from "/core/router.js";
+import { go, lead, to } from "/core/router.js";
 import { long } from "/core/transcript.js";
 import { differences, empty, inputOf, readOf, recordOf, same, valueOf, wordOf } from "/core/values.js";
 
@@ -41,7 +41,7 @@ export async function show({ path, query, signal, listen, again }) {
     h("div.two", {},
       h("div", {},
         editing ? formOf(whole, signal) : h("section.card", { "aria-label": "What it says" }, h("div.block", {}, saysOf(memory), copyButton(() => memory.text, "Copy the text"))),
-        !editing && actsOf(whole, again, signal),
+        !editing && actsOf(whole, again),
         !actions.length && h("p.quiet.small", {}, "Nothing can be done with it here: a rule is changed by you alone. Open the viewer from your own terminal: yester ui."),
         historyOf(history)),
       h("aside", {},
@@ -72,13 +72,13 @@ function saysOf(memory) {
 /** What taking back the last change means, where that is more than a change of words. */
 const undone = ([newest]) => (newest && !newest.before ? "The last change was its creation: taking that back retires it." : "");
 
-function actsOf(whole, again, signal) {
+function actsOf(whole, again) {
   const { memory, actions } = whole;
   const does = {
     edit: ["Edit", () => go(`/memory/${memory.id}`, { edit: "1" })],
     supersede: ["Supersede…", async () => {
       const done = await supersede(memory);
-      if (done && !signal.aborted) go(`/memory/${done.memory.id}`);
+      if (done) lead(`/memory/${memory.id}`, `/memory/${done.memory.id}`);
     }],
     ...Object.fromEntries(Object.keys(ACTS).map((name) => [name, [`${wordOf(name)}…`, async () => (await act(name, memory, name === "undo" ? undone(whole.history) : "")) && again()]])),
   };
