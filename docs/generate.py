@@ -21,7 +21,7 @@ import msgspec
 from yester.agents.descriptors import AGENTS, CLAUDE_EVENTS, Agent
 from yester.config import SETTINGS
 from yester.faces.cli.app import cli
-from yester.faces.http.table import ENDPOINTS, SEARCH, SHARED, write_default
+from yester.faces.http.table import ALL_ENDPOINTS, SEARCH, SHARED, write_default
 from yester.faces.mcp.server import HANDSHAKE, MODERN, load_tools
 from yester.faces.mcp.text import MOST
 from yester.operations.request import (
@@ -324,17 +324,20 @@ def sample_home(folder: str) -> Path:
 
 
 def _render_endpoints() -> str:
-    groups = dict.fromkeys(one.group for one in ENDPOINTS)
+    groups = dict.fromkeys(one.group for one in ALL_ENDPOINTS)
     return "\n\n".join(part for group in groups for part in _render_group(group)) + "\n"
 
 
 def _render_group(group: str) -> Iterator[str]:
     yield f"## {group}"
-    for one in ENDPOINTS:
+    for one in ALL_ENDPOINTS:
         if one.group != group:
             continue
         yield f"### {one.method} {one.path}"
         yield one.does + (" No token is needed." if one.open else "")
+        if one.scope:
+            alone = "of it alone, with" if one.team else "with"
+            yield f"On a [server for many](../how-to/server.md): {alone} the scope `{one.scope}`."
         searches = issubclass(one.request, SearchRequest)
         shared = SHARED | SEARCH if searches else SHARED
         where = "body" if one.has_body else "query"

@@ -9,7 +9,7 @@
     ├── LlmError
     │   └── Busy, Refused, Truncated, Malformed, Unreachable, OverBudget
     └── StoreError
-        └── StoreNewer, StoreDamaged, StoreBusy, StoreChanged, StoreReplaced, FeedExpired
+        └── StoreNewer, StoreDamaged, StoreBusy, StoreAway, StoreChanged, StoreReplaced, FeedExpired
 
 Messages are one sentence for the person who must act: the thing, the value, the fix.
 The library raises; only the command line prints.
@@ -115,6 +115,10 @@ class StoreDamaged(StoreError):
 
 class StoreBusy(StoreError):
     """Another process keeps the write lock."""
+
+
+class StoreAway(StoreError):
+    """Its server cannot be reached."""
 
 
 class StoreChanged(StoreError):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from tempfile import TemporaryDirectory
 
+    from yester.caller import Caller
     from yester.git import Signals
     from yester.memories.memory import Author
     from yester.recall.rank import Weights
@@ -89,7 +90,8 @@ class Memory:
 
     `cwd` is the folder in which questions are asked; "" where that is nowhere (HTTP, Python). `who`
     and `origin` stand in the history of what is written: a face, and the user or a program. Without
-    `ask_worker` every question is answered here. `database` is a server's address. Unless it
+    `ask_worker` every question is answered here. `database` is a server's address, `caller` who
+    asks where many may ask. Unless it
     `recreates`, a home that was moved or removed meanwhile is an error, and no new store is made in
     its place.
     """
@@ -120,11 +122,19 @@ class Memory:
         self._empty: tuple[Store, TemporaryDirectory[str]] | None = None
         self._git_facts: GitFacts | None = None
         self._own_model: tuple[Embedder | None, ...] = ()
+        self.caller: Caller | None = None
 
     def for_thread(self) -> Self:
         """Another memory of the same home: its own store, the same settings and model."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, _store=None, _empty=None, _git_facts=None)
+        return other
+
+    def for_caller(self, caller: Caller, store: Store) -> Self:
+        """For one request of somebody who asks a server: the store as they see it, the same
+        settings and model, and nothing else of what others have asked."""
+        other = self.for_thread()
+        other.__dict__.update(caller=caller, _store=store, who=caller.user)
         return other
 
     def __enter__(self) -> Self:
@@ -184,6 +194,8 @@ class Memory:
 
     def cached(self, name: str, seconds: float, compute: Callable[[], T]) -> T:
         """A value that may be so many seconds old."""
+        if self.caller:
+            return compute()
         computed, value = self._shared.values.get(name, (0.0, None))
         now = time.monotonic()
         if value is None or now - computed > seconds:
@@ -229,7 +241,7 @@ class Memory:
         if not self._recreates and self.lost:
             self.close()
             raise StoreError(f"the store in {self.home} is gone", "start anew")
-        if self._store is not None and self._store.in_place():
+        if self._store is not None and (self.caller or self._store.in_place()):
             return self._store
         self.close()
         from yester.operate.backups import open_safely

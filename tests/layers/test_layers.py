@@ -21,6 +21,7 @@ SOURCE = Path(__file__).parent.parent.parent / "src" / "yester"
 GROUPS = (
     (
         "model",
+        "caller",
         "spans",
         "errors",
         "libraries",

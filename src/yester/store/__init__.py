@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, cast
 from yester.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
+    from yester.caller import Act
     from yester.model import Entry, Filters, Item
     from yester.store.contract import Maintenance, Roaming, Store
     from yester.store.migrate import Migration
+    from yester.store.postgres.team import Directory, Gate
 
 Target = Path | str  # a home, or a URL: sqlite:///FOLDER, postgresql://…
 BeforeMigration = Callable[["Store"], object]
@@ -134,13 +136,31 @@ def _sqlite_folder(target: Target) -> Path | None:
 def _load_postgres() -> Any:
     """The engine for servers, whose driver is an extra."""
     try:
-        from yester.store.postgres import connection, store
+        from yester.store.postgres import connection, store, team
     except ImportError as error:
         raise UsageError(
             f"a store on a server needs a package that is not there ({error.name});"
             " pip install 'yester[postgres]'"
         ) from error
-    return SimpleNamespace(connection=connection, store=store)
+    return SimpleNamespace(connection=connection, store=store, team=team)
+
+
+def open_gate(url: str, home: Path, rate: float, burst: float) -> Gate:
+    """A server's database, as its processes use it."""
+    gate: Gate = _load_postgres().team.Gate(url, home, rate, burst)
+    return gate
+
+
+def open_directory(url: str, now: int, home: Path) -> Directory:
+    """Who may ask a server, for the owner of its database."""
+    directory: Directory = _load_postgres().team.Directory(url, now, home)
+    return directory
+
+
+def read_audit(store: Store, most: int) -> list[Act]:
+    """What was done in a tenant, the newest first."""
+    found: list[Act] = _load_postgres().team.read_audit(store, most)
+    return found
 
 
 def engine_version() -> str:

@@ -12,7 +12,7 @@ import mimetypes
 import re
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -52,22 +52,19 @@ _TYPES = {".js": "text/javascript", ".mjs": "text/javascript", ".svg": "image/sv
           ".woff2": "font/woff2", ".map": "application/json"}  # fmt: skip
 
 
-class Pool:
-    """Threads with a store of their own each; the loop itself never touches a database."""
+class Threads:
+    """The loop itself never touches a database."""
 
-    def __init__(self, memory: Memory, threads: int) -> None:
-        self._memory = memory
-        self._own = threading.local()
-        self._made: list[Memory] = []
+    def __init__(self, threads: int) -> None:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="answer")
-        self._waiting = 0
+        self.waiting = 0
 
     async def run(self, call: Callable[..., T], *args: Any) -> T:
-        if self._waiting >= _MOST_WAITING:
+        if self.waiting >= _MOST_WAITING:
             raise Refusal("busy")
         loop = asyncio.get_running_loop()
-        self._waiting += 1
-        future = loop.run_in_executor(self._executor, self._call_here, call, *args)
+        self.waiting += 1
+        future = loop.run_in_executor(self._executor, call, *args)
         future.add_done_callback(self._forget)
         try:
             return await asyncio.wait_for(asyncio.shield(future), _PATIENCE)
@@ -75,9 +72,25 @@ class Pool:
             raise Refusal("late", seconds=_PATIENCE) from None
 
     def _forget(self, future: asyncio.Future[Any]) -> None:
-        self._waiting -= 1
+        self.waiting -= 1
         if not future.cancelled():
             future.exception()  # nobody may be waiting for it any more
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+class Pool(Threads):
+    """Threads with a store of their own each."""
+
+    def __init__(self, memory: Memory, threads: int) -> None:
+        super().__init__(threads)
+        self._memory = memory
+        self._own = threading.local()
+        self._made: list[Memory] = []
+
+    async def run(self, call: Callable[..., T], *args: Any) -> T:
+        return await super().run(self._call_here, call, *args)
 
     def _call_here(self, call: Callable[..., T], *args: Any) -> T:
         memory = getattr(self._own, "memory", None)
@@ -87,16 +100,17 @@ class Pool:
         return call(memory, *args)
 
     def close(self) -> None:
-        self._executor.shutdown(wait=True, cancel_futures=True)
+        super().close()
         for memory in self._made:
             memory.close()
 
 
-def _answer_request(memory: Memory, endpoint: table.Endpoint, request: Any, origin: str) -> bytes:
+def answer_request(memory: Memory, endpoint: table.Endpoint, request: Any, origin: str) -> bytes:
     """In the pool: encoding a large answer takes a while, too."""
     assert endpoint.operation is not None
     memory.origin = origin
-    memory.who = "viewer" if origin == USER else "http"
+    if memory.caller is None:
+        memory.who = "viewer" if origin == USER else "http"
     try:
         answer = endpoint.operation(memory, request)
     except NotYours:
@@ -109,7 +123,54 @@ def _answer_request(memory: Memory, endpoint: table.Endpoint, request: Any, orig
     return answer.encode() if isinstance(answer, str) else msgspec.json.encode(answer)
 
 
-class App:
+class Router:
+    """Which endpoint is asked, with what; `_answer_call` says how it is answered."""
+
+    def __init__(self, endpoints: Sequence[table.Endpoint]) -> None:
+        by_path: dict[str, dict[str, table.Endpoint]] = {}
+        for one in endpoints:
+            by_path.setdefault(one.path, {})[one.method] = one
+        self._endpoints = [(_path_pattern(path), by_path[path]) for path in by_path]
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        for pattern, endpoints in self._endpoints:
+            if match := pattern.fullmatch(scope["path"]):
+                response = await self._answer_endpoint(endpoints, match.groupdict(), scope)
+                break
+        else:
+            response = self._find_file(scope)
+        await response(scope, receive, send)
+
+    async def _answer_endpoint(
+        self, endpoints: Mapping[str, table.Endpoint], path: Mapping[str, str], scope: Scope
+    ) -> Response:
+        endpoint = endpoints.get(read_method(scope))
+        if endpoint is None:
+            allowed = ", ".join(sorted(endpoints))
+            raise Refusal("method", path=scope["path"], allowed=allowed)
+        scope["yester.endpoint"] = endpoint
+        await self._check_scope(endpoint, scope)
+        request: Any
+        path = {**path, **endpoint.fixed}
+        if endpoint.has_body:
+            request = read_body(endpoint.request, scope["yester.body"], path)
+        else:
+            request = read_query(endpoint.request, scope["query_string"], path)
+        return await self._answer_call(endpoint, request, scope)
+
+    async def _check_scope(self, endpoint: table.Endpoint, scope: Scope) -> None:
+        """A Refusal where whoever asks may not."""
+
+    async def _answer_call(self, endpoint: table.Endpoint, request: Any, scope: Scope) -> Response:
+        raise NotImplementedError
+
+    def _find_file(self, scope: Scope) -> Response:
+        path, rows = scope["path"], load_table("api")["elsewhere"]
+        other = rows.get(path) or rows.get(path.rpartition("/")[0] + "/")
+        raise Refusal("path", path, fix=other or "GET /api/search/help says what there is")
+
+
+class App(Router):
     """What answers; `guard` is the ASGI application. `close` it in the loop, `end` it when the loop
     is over."""
 
@@ -140,10 +201,7 @@ class App:
             "/api/login": self._log_in, "/api/login/prove": self._prove_grant,
             "/api/grants": self._create_grant,
         }  # fmt: skip
-        by_path: dict[str, dict[str, table.Endpoint]] = {}
-        for one in table.ENDPOINTS:
-            by_path.setdefault(one.path, {})[one.method] = one
-        self._endpoints = [(_path_pattern(path), by_path[path]) for path in by_path]
+        super().__init__(table.ENDPOINTS)
         unlocked = {(one.method, one.path) for one in table.ENDPOINTS if one.open}
         unlocked |= {("GET", name) for name in self._files}
         self.guard = Guard(self._answer, port, keys, unlocked, failed, self._slowdown)
@@ -168,28 +226,7 @@ class App:
 
     # --- answers ----------------------------------------------------------------------------------
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        for pattern, endpoints in self._endpoints:
-            if match := pattern.fullmatch(scope["path"]):
-                response = await self._answer_endpoint(endpoints, match.groupdict(), scope)
-                break
-        else:
-            response = self._find_file(scope)
-        await response(scope, receive, send)
-
-    async def _answer_endpoint(
-        self, endpoints: Mapping[str, table.Endpoint], path: Mapping[str, str], scope: Scope
-    ) -> Response:
-        endpoint = endpoints.get(read_method(scope))
-        if endpoint is None:
-            allowed = ", ".join(sorted(endpoints))
-            raise Refusal("method", path=scope["path"], allowed=allowed)
-        request: Any
-        path = {**path, **endpoint.fixed}
-        if endpoint.has_body:
-            request = read_body(endpoint.request, scope["yester.body"], path)
-        else:
-            request = read_query(endpoint.request, scope["query_string"], path)
+    async def _answer_call(self, endpoint: table.Endpoint, request: Any, scope: Scope) -> Response:
         if endpoint.content == table.EVENTS:
             return self._follow_stream(scope)
         if endpoint.path in self._constants:
@@ -198,7 +235,7 @@ class App:
             body = msgspec.json.encode(await self._own[endpoint.path](scope, request))
         else:
             origin = scope.get("yester.origin", PROGRAM)
-            body = await self._pool.run(_answer_request, endpoint, request, origin)
+            body = await self._pool.run(answer_request, endpoint, request, origin)
         return Response(body, media_type=endpoint.content)
 
     async def _log_in(self, scope: Scope, request: table.Login) -> table.Bearer:
@@ -241,9 +278,7 @@ class App:
     def _find_file(self, scope: Scope) -> Response:
         file = self._files.get(scope["path"])
         if file is None:
-            path, rows = scope["path"], load_table("api")["elsewhere"]
-            other = rows.get(path) or rows.get(path.rpartition("/")[0] + "/")
-            raise Refusal("path", path, fix=other or "GET /api/search/help says what there is")
+            return super()._find_file(scope)
         if read_method(scope) != "GET":
             raise Refusal("file")
         return file

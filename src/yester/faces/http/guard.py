@@ -21,9 +21,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from yester.errors import YesterError
 from yester.faces.http.login import Keys
 from yester.faces.http.request import Refusal, make_problem_response
+from yester.faces.http.table import LARGEST_BODY
 
 Failed = Callable[[str, BaseException], None]
-LARGEST_BODY = 256 * 1024
 LARGEST_HEAD = 16 * 1024
 _BODY_SECONDS = 10.0
 _MOST_OPEN = 200  # requests that are being answered; streams are counted apart
@@ -82,7 +82,7 @@ class Guard:
         self,
         app: ASGIApp,
         port: int,
-        keys: Keys,
+        keys: Keys | None,
         unlocked: Collection[tuple[str, str]],
         failed: Failed,
         slowdown: Slowdown,
@@ -94,7 +94,7 @@ class Guard:
         self._origins = frozenset(f"http://{host}" for host in self._hosts)
         self._unlocked = frozenset(unlocked)
         self._slowdown = slowdown
-        self._open = 0
+        self.open = 0
         self.last = time.monotonic()  # when something was last asked
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,7 +109,7 @@ class Guard:
             await send(message)
 
         counted = scope["path"] != "/stream"
-        self._open += counted
+        self.open += counted
         try:
             await self._check_request(scope, receive, send_guarded)
         except YesterError as error:
@@ -122,7 +122,7 @@ class Guard:
             if not started:
                 await make_problem_response(Refusal("failed"))(scope, receive, send_guarded)
         finally:
-            self._open -= counted
+            self.open -= counted
 
     async def _check_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
@@ -130,11 +130,11 @@ class Guard:
             raise Refusal("head")
         self._check_host(headers.getlist("host"))
         self._check_origin(scope, headers)
-        if self._open > _MOST_OPEN:
+        if self.open > _MOST_OPEN:
             raise Refusal("busy")
         if (read_method(scope), scope["path"]) not in self._unlocked:
-            scope["yester.origin"] = await self._check_token(headers.getlist("authorization"))
-        scope["yester.body"] = await _read_body(scope, headers, receive)
+            await self._admit(scope, headers)
+        scope["yester.body"] = await _read_body(scope, headers, receive, self._largest_body(scope))
         await self._app(scope, receive, send)
 
     def _check_host(self, given: Sequence[str]) -> None:
@@ -156,13 +156,18 @@ class Guard:
         if foreign and not (page and navigates):
             raise Refusal("page", ", ".join(site), "Sec-Fetch-Site")
 
-    async def _check_token(self, given: Sequence[str]) -> str:
-        """Whose word it is."""
-        text = given[0] if len(given) == 1 else ""
-        kind, _, token = text.encode("latin-1").partition(b" ")
-        if kind.lower() == b"bearer" and (origin := self._keys.find_origin(token.strip())):
-            return origin
+    def _largest_body(self, scope: Scope) -> int:  # noqa: ARG002
+        return LARGEST_BODY
+
+    async def _admit(self, scope: Scope, headers: Headers) -> None:
+        """Whose word it is, from now on in the scope."""
+        token = read_bearer(headers)
+        assert self._keys is not None
+        if token and (origin := self._keys.find_origin(token)):
+            scope["yester.origin"] = origin
+            return
         await self._slowdown.delay_answer()
+        given = headers.getlist("authorization")
         raise Refusal("token", what="the token is wrong" if given else "a token is needed")
 
 
@@ -170,17 +175,23 @@ class _GoneError(Exception):
     """The client has left while it was still sending."""
 
 
+def read_bearer(headers: Headers) -> bytes:
+    given = headers.getlist("authorization")
+    kind, _, token = (given[0] if len(given) == 1 else "").encode("latin-1").partition(b" ")
+    return token.strip() if kind.lower() == b"bearer" else b""
+
+
 def read_method(scope: Scope) -> str:
     """What is asked for without a body is asked for all the same."""
     return "GET" if scope["method"] == "HEAD" else str(scope["method"])
 
 
-async def _read_body(scope: Scope, headers: Headers, receive: Receive) -> bytes:
+async def _read_body(scope: Scope, headers: Headers, receive: Receive, most: int) -> bytes:
     length = headers.get("content-length", "0")
     if length == "0" and "transfer-encoding" not in headers:
         return b""
-    if length.isdigit() and int(length) > LARGEST_BODY:
-        raise Refusal("large", most=LARGEST_BODY)
+    if length.isdigit() and int(length) > most:
+        raise Refusal("large", most=most)
     if scope["method"] in ("POST", "PATCH", "PUT"):
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
@@ -193,8 +204,8 @@ async def _read_body(scope: Scope, headers: Headers, receive: Receive) -> bytes:
                 if message["type"] == "http.disconnect":
                     raise _GoneError
                 body += message.get("body", b"")
-                if len(body) > LARGEST_BODY:
-                    raise Refusal("large", most=LARGEST_BODY)
+                if len(body) > most:
+                    raise Refusal("large", most=most)
                 if not message.get("more_body"):
                     return bytes(body)
     except TimeoutError:

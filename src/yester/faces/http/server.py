@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from typing import Protocol as TypingProtocol
 
 import h11
 import msgspec
@@ -23,6 +24,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from yester.errors import UsageError, YesterError
 from yester.faces.http.app import App
+from yester.faces.http.guard import Guard
 from yester.faces.http.login import ADDRESS, read_port
 from yester.faces.http.request import CONTENT_TYPE, Refusal, make_problem
 from yester.files import replace_file
@@ -36,15 +38,16 @@ _MOST_UNKNOWN = 200  # connections without a token; the oldest is dropped for a 
 _CHECKED = 30  # seconds between looks at whether anybody is there
 
 
-def open_socket(port: int, exactly: bool = False) -> socket.socket:
+def open_socket(port: int, exactly: bool = False, address: str = ADDRESS) -> socket.socket:
     """A socket on this port or, unless it must be this one, the next that is free."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
     for tried in range(port, port + 1 if exactly or not port else min(port + _TRIED, 65_536)):
         # The protocol is named: only then asyncio switches Nagle's algorithm off, which would hold
         # back every answer's body for 40 ms.
-        found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            found.bind((ADDRESS, tried))
+            found.bind((address, tried))
             found.listen(512)
             return found
         except OSError as error:
@@ -125,17 +128,29 @@ class Protocol(H11Protocol):
         self.transport.close()
 
 
+class Served(TypingProtocol):
+    """What is served: `App`, or a team's."""
+
+    guard: Guard
+
+    def rest(self) -> None: ...
+    def is_lost(self) -> bool: ...
+    def idle_seconds(self) -> float: ...
+    def close(self) -> None: ...
+
+
 class Server(uvicorn.Server):
     """Serves an App until a signal comes or, with `idle`, nobody has asked for so many seconds."""
 
-    def __init__(self, app: App, idle: float | None = None) -> None:
+    def __init__(self, app: Served, idle: float | None = None, grace: int = 2, **tls: Any) -> None:
         super().__init__(
             uvicorn.Config(
                 app.guard, http=Protocol, ws="none", lifespan="off", loop="asyncio",
                 log_config=None, log_level="critical", access_log=False, proxy_headers=False,
-                server_header=False, timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=2,
-                limit_concurrency=_MOST_CONNECTIONS, callback_notify=self._look_after,
-                timeout_notify=_CHECKED, h11_max_incomplete_event_size=16 * 1024,
+                server_header=False, timeout_keep_alive=_KEEP_ALIVE,
+                timeout_graceful_shutdown=grace, limit_concurrency=_MOST_CONNECTIONS,
+                callback_notify=self._look_after, timeout_notify=_CHECKED,
+                h11_max_incomplete_event_size=16 * 1024, **tls,
             )
         )  # fmt: skip
         self._app, self._idle = app, idle

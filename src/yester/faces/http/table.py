@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct
 
 from yester import __version__
+from yester.caller import Scope
 from yester.errors import NotYours
 from yester.faces.http.login import USER, Grants, GrantUse
 from yester.faces.http.request import Problem
@@ -24,6 +25,7 @@ from yester.tables import load_table
 
 TEXT = "text/plain; charset=utf-8"
 EVENTS = "text/event-stream"
+LARGEST_BODY = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,9 @@ class Endpoint:
     fixed: Mapping[str, str] = field(default_factory=dict)
     example: str = ""
     open: bool = False
+    scope: Scope | None = None
+    team: bool = False
+    largest: int = LARGEST_BODY
     content: str = "application/json"
     conflict: str = ""
 
@@ -235,7 +240,12 @@ def _operation_row(
     }  # fmt: skip
 
 
-ENDPOINTS: Sequence[Endpoint] = tuple(_load_endpoints())
+ALL_ENDPOINTS = tuple(_load_endpoints())
+ENDPOINTS: Sequence[Endpoint] = tuple(one for one in ALL_ENDPOINTS if not one.team)
+# Of a server that many use: what needs no machine of one's own, and what it has besides.
+TEAM_ENDPOINTS: Sequence[Endpoint] = tuple(
+    one for one in ALL_ENDPOINTS if one.scope or (one.open and one.team) or one.path == "/health"
+)
 
 
 # --- described: an OpenAPI 3.1 document, whose schemas come from the types that validate ----------

@@ -8,12 +8,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import psycopg
 from psycopg import errors
 
-from yester.errors import StoreBusy, StoreError, StoreNewer, StoreReplaced, YesterError
+from yester.caller import Caller
+from yester.errors import (
+    StoreAway,
+    StoreBusy,
+    StoreError,
+    StoreNewer,
+    StoreReplaced,
+    YesterError,
+)
 from yester.store.contract import Lock
 from yester.store.migrate import Migration, load_migrations
 from yester.store.postgres import index
@@ -52,7 +60,9 @@ def parse_url(url: str) -> Place:
     if not _NAME.fullmatch(tenant):
         raise StoreError(f"tenant {tenant!r}: write letters, digits and . @ : / + - _, up to 200")
     rest = [(name, value) for name, value in options if name != "tenant"]
-    place = f"postgresql://{parts.netloc}{parts.path}?{urlencode(rest)}"  # "//" stays
+    place = (
+        f"postgresql://{parts.netloc}{parts.path}?{urlencode(rest, quote_via=quote)}"  # "//" stays
+    )
     host = parts.netloc.rpartition("@")[2]
     user = parts.netloc.rpartition("@")[0].partition(":")[0]
     shown = f"postgresql://{user}{'@' if user else ''}{host}{parts.path}"
@@ -96,6 +106,22 @@ class Connection(Rows):
                     with store.transaction("index"):
                         store._set_meta("tokenizer", str(tokenizer.VERSION))
                         store._set_meta("line_key", secrets.token_hex(32))
+                return store
+            except BaseException:
+                db.close()
+                raise
+
+    @classmethod
+    def open_account(
+        cls, place: Place, caller: Caller, version: int, home: Path, statement_ms: int
+    ) -> Self:
+        """As one account of a server whose schema has this version, for one request."""
+        with explain_errors(place):
+            db = Database(place.url, statement_ms)
+            try:
+                db.serve_tenant(caller.tenant, caller.account, caller.projects)
+                store = cls(db, place, home, PATIENCE, caller.account)
+                store._version = version
                 return store
             except BaseException:
                 db.close()
@@ -275,5 +301,5 @@ def _explain_error(error: psycopg.Error, place: Place) -> YesterError:
         case errors.InsufficientPrivilege():
             return StoreError(f"{place.shown}: {reason}; the user named in the address needs it")
         case psycopg.OperationalError():
-            return StoreError(f"{place.shown} cannot be reached ({reason}); is it running?")
+            return StoreAway(f"{place.shown} cannot be reached ({reason}); is it running?")
     return StoreError(f"{place.shown}: {reason}")

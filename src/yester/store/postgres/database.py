@@ -6,9 +6,11 @@ from __future__ import annotations
 import atexit
 import os
 import re
+import select
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -18,7 +20,7 @@ from psycopg.types.numeric import Int8Dumper
 
 _SETTINGS = (
     "SELECT set_config('yester.tenant', $1, true), set_config('yester.account', $2, true),"
-    " set_config('statement_timeout', $3, true)"
+    " set_config('yester.projects', $3, true), set_config('statement_timeout', $4, true)"
 )
 # A place for a value, or something in which none is meant.
 _PLACE = re.compile(r"'(?:[^']|'')*'|::|\?(\d*)|:([a-z_]+)")
@@ -89,16 +91,21 @@ class Found:
 class Database:
     """One connection, for one thread. Outside of a transaction each statement is one of its own."""
 
-    def __init__(self, url: str) -> None:
-        self._tenant = self._account = ""
+    def __init__(self, url: str, statement_ms: int = 60_000) -> None:
+        self._tenant = self._account = self._projects = ""
+        self._statement_ms = str(statement_ms)
         self._changes = 0
         self.in_transaction = False
         self._url, self._open = url, True
         self.connection = _take_connection(url)
 
-    def serve_tenant(self, tenant: int, account: int) -> None:
-        """From now on. Whom row-level security does not bind goes on as somebody whom it does."""
+    def serve_tenant(
+        self, tenant: int, account: int, projects: Sequence[int] | None = None
+    ) -> None:
+        """From now on; with `projects`, these alone. Whom row-level security does not bind goes on
+        as somebody whom it does."""
         self._tenant, self._account = str(tenant), str(account)
+        self._projects = "" if projects is None else f"{{{','.join(map(str, projects))}}}"
         self._bind_user()
 
     def _bind_user(self) -> None:
@@ -148,7 +155,8 @@ class Database:
                 self.connection.execute("ROLLBACK")
 
     def _set_tenant(self) -> None:
-        self.connection.execute(_SETTINGS, [self._tenant, self._account, "60000"])
+        values = [self._tenant, self._account, self._projects, self._statement_ms]
+        self.connection.execute(_SETTINGS, values)
 
     def execute(self, sql: str, args: Any = ()) -> Found:
         """A statement of `store/rows`; values in their order, or by name."""
@@ -204,7 +212,7 @@ def _plain(value: Any) -> Any:
 
 
 _idle: dict[tuple[int, str], list[tuple[float, psycopg.Connection[Any]]]] = {}  # by process
-_IDLE, _MOST_IDLE = 30.0, 4  # seconds for which so many connections are kept
+_IDLE, _MOST_IDLE = 30.0, 16  # seconds for which so many connections are kept
 _changing = threading.Lock()
 
 
@@ -217,9 +225,28 @@ def _take_connection(url: str) -> psycopg.Connection[Any]:
             left, connection = _idle[key].pop() if _idle.get(key) else (0.0, None)
         if connection is None:
             return _connect(url)
-        if time.monotonic() - left < _IDLE and not connection.closed:
+        if time.monotonic() - left < _IDLE and _is_alive(connection):
             return connection
         connection.close()
+
+
+def _is_alive(connection: psycopg.Connection[Any]) -> bool:
+    """Nobody has asked it anything: if there is something to read, the server has ended it."""
+    if connection.closed:
+        return False
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return not poll.poll(0)
+
+
+@contextmanager
+def borrow_connection(url: str) -> Iterator[psycopg.Connection[Any]]:
+    """One that is idle, without a tenant: nothing of any is seen by it."""
+    connection = _take_connection(url)
+    try:
+        yield connection
+    finally:
+        _give_back(url, connection)
 
 
 def _give_back(url: str, connection: psycopg.Connection[Any]) -> None:

@@ -1,0 +1,235 @@
+"""The server that many use: the endpoints of the table that have a scope, each answered as the
+caller's token allows and as the database shows it to them.
+
+Nothing is kept between two requests but figures, the embedding model and idle connections, so any
+number of processes answer beside each other. No page is served, and none may ask.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import msgspec
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from yester import __version__
+from yester.caller import PREFIX, Caller
+from yester.errors import StoreError, YesterError
+from yester.faces.http import table
+from yester.faces.http.app import Router, Threads, answer_request
+from yester.faces.http.figures import Figures
+from yester.faces.http.guard import Failed, Guard, Slowdown, read_bearer, read_method
+from yester.faces.http.login import PROGRAM
+from yester.faces.http.request import Refusal, make_problem
+from yester.memory import Memory
+from yester.store.postgres.team import Gate, Identified
+
+THREADS = 8
+_PROBE_SECONDS = 6.0
+_NO_TOKEN = {
+    "unknown": "the token is wrong", "expired": "the token has expired",
+    "revoked": "the token was revoked",
+}  # fmt: skip
+
+
+class TeamApp(Router):
+    """`guard` is the ASGI application. `close` it in the loop, `end` it when the loop is over."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        gate: Gate,
+        failed: Failed,
+        *,
+        metrics_token: str = "",
+        threads: int = THREADS,
+        slowdown: Slowdown | None = None,
+        endpoints: Sequence[table.Endpoint] = table.TEAM_ENDPOINTS,
+    ) -> None:
+        super().__init__(endpoints)
+        self._memory, self._gate, self._metrics_token = memory, gate, metrics_token
+        self._threads, self._probe = Threads(threads), ThreadPoolExecutor(1, "probe")
+        self._probing: asyncio.Future[None] | None = None
+        self._closed = False
+        self._figures = Figures()
+        health = msgspec.json.encode(table.Health(status="ok", version=__version__))
+        self._constants: dict[str, Callable[[], bytes]] = {
+            "/health": lambda: health,
+            "/api/search/help": lambda: msgspec.json.encode(table.make_manual("https://SERVER")),
+            "/api/openapi.json": _encode_document,
+        }
+        self.guard = TeamGuard(self, endpoints, failed, slowdown or Slowdown())
+
+    def rest(self) -> None:
+        self._memory.rest(time.monotonic())
+
+    def is_lost(self) -> bool:
+        return False
+
+    def idle_seconds(self) -> float:
+        return 0.0
+
+    def close(self) -> None:
+        """From now on it is not ready; what runs is finished."""
+        self._closed = True
+
+    def end(self) -> None:
+        self._threads.close()
+        self._probe.shutdown(wait=True, cancel_futures=True)
+
+    # --- who asks ---------------------------------------------------------------------------------
+
+    async def identify(self, token: bytes) -> Caller:
+        """Whose token it is; a Refusal where it opens nothing, or has asked too much."""
+        found = Identified(None, "unknown", 0.0)
+        if token.startswith(PREFIX.encode()):
+            found = await self._threads.run(self._gate.identify, token)
+        if found.wait:
+            self._figures.count_event("rate_limited")
+            raise Refusal("rate", seconds=math.ceil(found.wait))
+        if found.caller is not None and found.state == "good":
+            return found.caller
+        self._figures.count_event("token_refused")
+        if found.caller is not None:
+            await self._record(found.caller, "token", "", found.state)
+        raise Refusal("team_token", what=_NO_TOKEN[found.state] if token else "a token is needed")
+
+    async def _record(self, caller: Caller, action: str, about: str, outcome: str) -> None:
+        await self._threads.run(self._gate.record, caller, action, about, outcome)
+
+    async def _check_scope(self, endpoint: table.Endpoint, scope: Scope) -> None:
+        if endpoint.open:
+            return
+        caller: Caller = scope["yester.caller"]
+        if endpoint.scope not in caller.scopes:
+            await self._record(caller, f"{endpoint.method} {endpoint.path}", "", "refused: scope")
+            allowed = " and ".join(sorted(caller.scopes)) or "nothing"
+            raise Refusal("scope", allowed=allowed, scope=endpoint.scope)
+
+    # --- answers ----------------------------------------------------------------------------------
+
+    async def _answer_call(self, endpoint: table.Endpoint, request: Any, scope: Scope) -> Response:
+        if endpoint.path == "/ready":
+            await self._check_ready()
+            body = self._constants["/health"]()
+        elif endpoint.path == "/metrics":
+            body = self._show_figures(Headers(scope=scope))
+        elif endpoint.path in self._constants:
+            body = self._constants[endpoint.path]()
+        else:
+            body = await self._threads.run(
+                self._answer_caller, endpoint, request, scope["yester.caller"], scope["path"]
+            )
+        return Response(body, media_type=endpoint.content)
+
+    def _answer_caller(
+        self, endpoint: table.Endpoint, request: Any, caller: Caller, path: str
+    ) -> bytes:
+        """In a thread. What changes something stands in the log before it is done, so that nothing
+        is done of which there is no trace; what came of it, where that was nothing, behind it."""
+        logged = endpoint.scope != "read"
+        action = f"{endpoint.method} {endpoint.path}"
+        if logged:
+            self._gate.record(caller, action, path, "asked")
+        try:
+            store = self._gate.open_store(caller)
+            try:
+                memory = self._memory.for_caller(caller, store)
+                return answer_request(memory, endpoint, request, PROGRAM)
+            finally:
+                store.close()
+        except YesterError as error:
+            if logged:
+                self._gate.record(caller, action, path, f"refused: {make_problem(error)[0].status}")
+            raise
+
+    async def _check_ready(self) -> None:
+        """One look at a time: a database that hangs must not use up the threads."""
+        if self._closed:
+            raise Refusal("unready")
+        if self._probing is None or self._probing.done():
+            loop = asyncio.get_running_loop()
+            self._probing = loop.run_in_executor(self._probe, self._gate.check_database)
+        try:
+            await asyncio.wait_for(asyncio.shield(self._probing), _PROBE_SECONDS)
+        except (StoreError, TimeoutError):
+            raise Refusal("unready") from None
+
+    def _show_figures(self, headers: Headers) -> bytes:
+        given = read_bearer(headers)
+        if not self._metrics_token or not hmac.compare_digest(given, self._metrics_token.encode()):
+            raise Refusal("team_token", what="figures need the token of --metrics-token")
+        return self._figures.render(
+            requests_open=self.guard.open, threads_waiting=self._threads.waiting
+        ).encode()
+
+    def count_answer(self, scope: Scope, status: int, seconds: float) -> None:
+        endpoint = scope.get("yester.endpoint")
+        path = endpoint.path if endpoint else "other"
+        method = scope["method"] if endpoint else "other"
+        self._figures.count_request(method, path, status, seconds)
+
+
+class TeamGuard(Guard):
+    """As on one's own machine, but for the name by which the server is asked, which is its proxy's
+    to say, and for pages: there are none here, and none elsewhere may ask."""
+
+    def __init__(
+        self,
+        app: TeamApp,
+        endpoints: Sequence[table.Endpoint],
+        failed: Failed,
+        slowdown: Slowdown,
+    ) -> None:
+        unlocked = {(one.method, one.path) for one in endpoints if one.open}
+        super().__init__(app._answer, 0, None, unlocked, failed, slowdown)
+        self._team = app
+        self._bodies = {(one.method, one.path): one.largest for one in endpoints}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began, status = time.monotonic(), 499  # the client has left
+
+        async def send_counted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await super().__call__(scope, receive, send_counted)
+        finally:
+            self._team.count_answer(scope, status, time.monotonic() - began)
+
+    def _check_host(self, given: Sequence[str]) -> None:
+        if len(given) != 1:
+            raise Refusal("host", ", ".join(given), hosts="one Host")
+
+    def _check_origin(self, scope: Scope, headers: Headers) -> None:  # noqa: ARG002
+        if origins := [*headers.getlist("origin"), *headers.getlist("sec-fetch-site")]:
+            raise Refusal("page", ", ".join(origins), "Origin")
+
+    def _largest_body(self, scope: Scope) -> int:
+        return self._bodies.get((read_method(scope), scope["path"]), table.LARGEST_BODY)
+
+    async def _admit(self, scope: Scope, headers: Headers) -> None:
+        try:
+            scope["yester.caller"] = await self._team.identify(read_bearer(headers))
+        except Refusal as refused:
+            if refused.row["status"] == 401:
+                await self._slowdown.delay_answer()
+            raise
+        scope["yester.origin"] = PROGRAM
+
+
+@cache
+def _encode_document() -> bytes:
+    return msgspec.json.encode(table.make_document(table.TEAM_ENDPOINTS))

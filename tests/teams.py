@@ -1,0 +1,122 @@
+"""A server for many in a thread of the test: a database of its own, whose owner and whose server are
+two roles without any power, as in the documentation."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from tests import postgres
+from tests.serving import NO_MODEL, Said, Serving, at_once
+from yester.caller import Role, Scope
+from yester.faces.http.guard import Slowdown
+from yester.faces.http.server import Server, open_socket
+from yester.faces.http.team import TeamApp
+from yester.memory import Memory
+from yester.store.postgres.store import PostgresStore
+from yester.store.postgres.team import Directory, Gate
+
+OWNER, SERVER = "test_owner", "test_server"
+RATE, BURST = 1e6, 1e6
+
+
+def make_database(name: str) -> None:
+    """An empty one; its owner may make nothing but tables in it."""
+    with psycopg.connect(postgres.server(), autocommit=True) as server:
+        server.execute("SELECT pg_advisory_lock(1)")  # roles belong to all databases
+        for role, more in (
+            ("yester_app", "NOLOGIN"),
+            (OWNER, "LOGIN"),
+            (SERVER, "LOGIN IN ROLE yester_app"),
+        ):
+            known = server.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role])
+            if known.fetchone() is None:
+                server.execute(f"CREATE ROLE {role} {more}")
+        server.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        server.execute(f'CREATE DATABASE "{name}" OWNER {OWNER}')
+
+
+def url_of(name: str, role: str, tenant: str = "") -> str:
+    there = psycopg.conninfo.conninfo_to_dict(postgres.server())
+    place = f"postgresql://{role}@/{name}?host={there['host']}"
+    if "port" in there:
+        place += f"&port={there['port']}"
+    return place + (f"&tenant={tenant}" if tenant else "")
+
+
+class Team:
+    """A database with its tenants; `serving` answers from it."""
+
+    def __init__(self, name: str, home: Path) -> None:
+        self.name, self.home = name, home
+        make_database(name)
+
+    def directory(self, tenant: str = "acme", now: int = 1) -> Directory:
+        return Directory(url_of(self.name, OWNER, tenant), now)
+
+    def token(
+        self, user: str, tenant: str = "acme", *, role: Role = "member", scopes: tuple[Scope, ...] = (),
+        projects: tuple[str, ...] = (), expires: int = 0,
+    ) -> str:  # fmt: skip
+        """Of a user who is made where there is none."""
+        with self.directory(tenant) as directory:
+            directory.protect_tables()
+            if user not in {one.name for one in directory.accounts()}:
+                directory.put_account(user, role)
+            return directory.issue_token(user, "test", scopes, projects, expires)[1]
+
+    @contextmanager
+    def store(self, tenant: str = "acme", account: int = 0) -> Iterator[PostgresStore]:
+        """As the owner of the database sees it, or an account."""
+        url = url_of(self.name, OWNER, tenant)
+        with closing(PostgresStore.open_url(url, now=1, account=account)) as store:
+            yield store
+
+    @contextmanager
+    def serving(
+        self, *, rate: float = RATE, burst: float = BURST, metrics_token: str = "", **more: Any
+    ) -> Iterator[TeamServing]:
+        failures: list[BaseException] = []
+        gate = Gate(url_of(self.name, SERVER), self.home, rate, burst)
+        gate.check_database()
+        sock = open_socket(0)
+        memory = Memory(self.home, NO_MODEL, who="http", database=url_of(self.name, SERVER))
+        app = TeamApp(
+            memory, gate, lambda _, error: failures.append(error), metrics_token=metrics_token,
+            slowdown=Slowdown(sleep=at_once), **more,
+        )  # fmt: skip
+        server = Server(app, grace=30)
+        thread = threading.Thread(target=server.run, args=([sock],))
+        thread.start()
+        try:
+            yield TeamServing(self.home, app, sock.getsockname()[1], failures, server)
+        finally:
+            server.should_exit = True
+            thread.join()
+            app.end()
+
+
+class TeamServing(Serving):
+    """`ask` wants a token each time; `get` and `send` take one too."""
+
+    def __init__(
+        self, home: Path, app: TeamApp, port: int, failures: list[BaseException], server: Server
+    ) -> None:
+        self.home, self.port, self.failures, self.server = home, port, failures, server
+        self.team = app
+        self.token = ""
+
+    def by(self, token: str) -> TeamServing:
+        """The same server, asked with this token."""
+        other = TeamServing(self.home, self.team, self.port, self.failures, self.server)
+        other.token = token
+        return other
+
+    def status(self, path: str, token: str | None = "") -> int:
+        said: Said = self.ask("GET", path, token=token)
+        return said.status
