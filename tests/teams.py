@@ -1,5 +1,5 @@
-"""A server for many in a thread of the test: a database of its own, whose owner and whose server are
-two roles without any power, as in the documentation."""
+"""A server for many in a thread of the test: a database of its own, whose owner and whose server
+are two roles without any power, as in the documentation."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Team:
         return Directory(url_of(self.name, OWNER, tenant), now)
 
     def token(
-        self, user: str, tenant: str = "acme", *, role: Role = "member", scopes: tuple[Scope, ...] = (),
-        projects: tuple[str, ...] = (), expires: int = 0,
+        self, user: str, tenant: str = "acme", *, role: Role = "member",
+        scopes: tuple[Scope, ...] = (), projects: tuple[str, ...] = (), expires: int = 0,
     ) -> str:  # fmt: skip
         """Of a user who is made where there is none."""
         with self.directory(tenant) as directory:
