@@ -47,6 +47,8 @@ def add_event(story: Story, event: dict[str, Any]) -> None:
             story.ran(command, event.get("output", ""))
         case {"plan": text}:
             story.refuses("ExitPlanMode", {"plan": text})
+        case {"asks": question, "chosen": answer}:
+            story.asks(event.get("header", "Choice"), question, answer)
         case {"commit": subject, "hash": hash_}:
             story.commits(subject, event.get("body", ""), hash_)
         case {"todo": text}:

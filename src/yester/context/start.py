@@ -76,12 +76,7 @@ _FAILING = 2  # commands that do not work here
 _CHORE = re.compile(r"(?:docs|tests?|chore|ci|style|build)\b[(:!]", re.I)
 _FINE = re.compile(r"\b(?:works|done|fine|good|perfect|passt)\b|没问题", re.I)
 _ANSWERED = re.compile(r'\A"(.{1,400}?)"\s*=\s*"(.+)"\Z')  # a question and what the user chose
-_ASKING = re.compile(
-    r"\A(?:(?:where|which|what|how|when|should|do|does|would|is|are|can|we|you|the|this)\s+)+"
-    r"|(?:,|(?<!\s)\s+(?:(?:do|would) you|—))\s.*", re.I
-)  # fmt: skip
-_HEAD = 6  # words of a question
-_ANSWER, _CHOSEN = 80, 160  # characters
+_ASKED, _ANSWER, _CHOSEN = 120, 80, 240  # characters
 _ASKED_FOR = ("fetched", "opened", "useful")  # what came of an item
 _KEPT = ("decision", "constraint", "preference", "runbook", "tech_debt")
 
@@ -414,12 +409,11 @@ def _decided_lines(block: _Block, project: Filters) -> Iterator[_Line]:
 
 
 def _join_answers(facts: Iterable[str]) -> str:
-    """What the user chose, each with the first words of what was asked, as many as fit."""
+    """What the user chose, each behind what was asked, as many as fit."""
     text = ""
     for asked in filter(None, map(_ANSWERED.match, facts)):
-        words = _ASKING.sub("", asked[1]).rstrip("?").split()
         answer = one_line(asked[2].removesuffix(" (Recommended)"), _ANSWER)
-        told = f"{' '.join(words[:_HEAD])}: {answer}"
+        told = f"{one_line(asked[1], _ASKED)} {answer}"
         longer = f"{text}; {told}" if text else told
         if asked[2][-1] != "?" and len(longer) <= _CHOSEN:
             text = longer
