@@ -419,6 +419,27 @@ def test_history_shows_an_error_that_came_back_with_what_ended_it(run, transcrip
     assert "left-pad" not in run().out
 
 
+def test_history_shows_one_open_end_of_a_turn(run, transcript):
+    said = transcript(clock=int(time.time()) - 3600)
+    said.user("Make the refunds of old orders work")
+    key = said.call("Edit", file_path="/home/sam/code/shop/pay.py", old_string="a", new_string="b")
+    said.result(key, "The file has been updated")
+    said.assistant(
+        "The order page shows them. The translation of the refund codes still needs to be reviewed "
+        "by the bank. The printed receipt is not yet implemented for two currencies."
+    )
+    assert run("index").code == 0
+    assert run("distil", "--backfill").code == 0
+    assert run().out.count("left open: ") == 1
+
+
+def test_indexing_a_place_without_transcripts_names_it(run, tmp_path):
+    told = run("index", str(tmp_path))
+    assert (told.code, told.out.startswith(f"No transcripts found in {tmp_path}.")) == (1, True)
+    missing = run("index", str(tmp_path / "a"), str(tmp_path / "b"))
+    assert f"{tmp_path / 'a'}, {tmp_path / 'b'}: no such file or folder" in missing.err
+
+
 MISSING = "Exit code 1\nError: Cannot find module 'left-pad'\n    at require (internal)"
 
 

@@ -71,5 +71,5 @@ def test_a_folder_of_another_user_is_a_finding_and_the_rest_is_looked_at(doctor,
     assert (done.returncode, done.stderr) == (3, "")
     assert f"✗ permissions: belong to another user: {home / 'run'}" in done.stdout
     assert f"{home / 'run' / 'launch'} cannot be read" in done.stdout
-    assert "transcripts: Claude Code: 0 found" in done.stdout
+    assert "transcripts: none of Claude Code, Codex" in done.stdout
     assert "store: nothing is indexed yet" in done.stdout

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from yester.cards.outcomes import error_title
 from yester.cards.tools import typed_command
 from yester.clock import Calendar
 from yester.context.block import Here
@@ -34,7 +35,7 @@ _FAILURES, _PROMPTS = 4_000, 2_000  # the newest that are looked through
 _OFTEN = 3  # sessions in which an error was met, or a request typed
 _SAME = 0.6  # share of the words that two requests have in common
 _FEWEST, _MOST_WORDS = 3, 24  # words of a request
-_ERROR, _REQUEST, _OPEN = 100, 160, 200  # characters
+_REQUEST, _OPEN = 160, 200  # characters
 _FILLERS = frozenset(
     ["ok", "okay", "yes", "let", "lets", "get", "go", "back", "now", "then", "please", "again"]
 )
@@ -129,7 +130,7 @@ def _describe_error(
     ending: Ending, sessions: int, names: Mapping[str, Project], now: int
 ) -> Finding:
     way = ending_lines(ending, Calendar(now, None))[0].partition("): ")[2]
-    error, item = one_line(ending.failure.text, _ERROR), ending.shown_item
+    error, item = error_title(ending.failure.text), ending.shown_item
     key = ending.failing.project
     return Finding(
         kind="error", project=names[key].name if key in names else "", sessions=sessions,
@@ -188,24 +189,25 @@ def _read_requests(prompt: str) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _find_open(memory: Memory, projects: Iterable[Project]) -> Iterator[Finding]:
-    """What was said to be left undone, and plans that nobody began; the newest first."""
+    """What was said to be left undone, and plans that nobody began: one of each turn, the newest
+    first."""
     store = memory.reading
-    found: list[tuple[int, Finding]] = []
+    found: dict[int, tuple[int, Finding]] = {}
     for project in projects:
         cards = read_cards(store, Filters(projects=(project.key,)))
         last = {card.session: card.id for card in reversed(cards)}
         for end in find_open_ends(cards, memory.now):
             # Within a session only how it ended counts.
             text = _describe_end(end) if last[end.card.session] == end.card.id else ""
-            if text and not _was_taken_up(store, end.card):
-                id_ = end.card.id
+            id_ = end.card.id
+            if text and id_ not in found and not _was_taken_up(store, end.card):
                 one = Finding(
                     kind="open", project=project.name, text=text, items=[id_],
                     keep=f"yester feedback {id_} --useful",
                     dismiss=f"yester feedback {id_} --useless",
                 )  # fmt: skip
-                found.append((end.card.epoch, one))
-    yield from (one for _, one in sorted(found, key=lambda one: -one[0]))
+                found[id_] = end.card.epoch, one
+    yield from (one for _, one in sorted(found.values(), key=lambda pair: -pair[0]))
 
 
 def _was_taken_up(store: Store, card: Item) -> bool:

@@ -105,6 +105,7 @@ def preview_roam(memory: Memory) -> Outlook:
     projects: dict[str, dict[str, int]] = {}
     for (project, kind), number in sorted(found.items()):
         projects.setdefault(redact(names.get(project, project)), {})[kind] = number
+    projects = dict(sorted(projects.items(), key=lambda one: -sum(one[1].values())))
     to = redact(state.to) if state else ""
     return Outlook(to=to, projects=projects, private=private, items=found.total())
 

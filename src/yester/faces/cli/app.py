@@ -496,7 +496,9 @@ class Command(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.BadParameter as first:
-            raise click.UsageError("\n".join(self._list_faults(ctx, given, first)), ctx) from None
+            faults = "\n".join(self._list_faults(ctx, given, first))
+            room = max(terminal_width(sys.stderr) - len("Error: "), 0)
+            raise click.UsageError(fit_line(faults, room), ctx) from None
 
     def _list_faults(
         self, ctx: click.Context, args: list[str], first: click.BadParameter

@@ -80,7 +80,10 @@ def _forgetting_lines(found: forget.Forgetting) -> Iterator[str]:
     yield from _backup_lines(found)
     if found.elsewhere:
         yield "Not yester's, and still there:"
-        yield from (f"  {one.path}\n    {one.command}" for one in found.elsewhere[:_SHOWN])
+        for other in found.elsewhere[:_SHOWN]:
+            named = other.path in other.command  # it need not be said twice
+            told = other.command if named else f"{other.path}\n    {other.command}"
+            yield f"  {told}"
         if (more := len(found.elsewhere) - _SHOWN) > 0:
             yield f"  and {more:,} more (--json lists them)"
 

@@ -98,7 +98,9 @@ def index_command(
     warnings = report.problems + notes.problems
     if (more := len(warnings) - _MOST_PROBLEMS) > 0:
         warnings[_MOST_PROBLEMS:] = [f"… and {more} more"]
-    lines: Iterable[str] = [*_index_lines(report, len(found), time.monotonic() - began, notes)]
+    lines: Iterable[str] = [
+        *_index_lines(report, len(found), time.monotonic() - began, notes, paths)
+    ]
     lines = [*lines, *_make_vectors(app, wait, no_vectors)]
     value = msgspec.to_builtins(report) | msgspec.to_builtins(report.put) | {
         "unchanged": report.unchanged, "notes": notes,
@@ -107,7 +109,7 @@ def index_command(
     code, error = int(not (found or notes.files or notes.unchanged)), None
     if found and report.failed == len(found):
         error = SourceError(f"none of the {len(found)} transcripts could be read; see above")
-    if app.width and not error:  # somebody is looking
+    if app.width and not (code or error):  # somebody is looking
         lines = chain(lines, _look_back(app))
     return Output(value, lines, code=code, warnings=warnings, error=error)
 
@@ -163,11 +165,11 @@ def _wait_for_vectors(app: App, waiting: int) -> None:
 
 
 def _find_named(paths: tuple[Path, ...], agents: list[Agent]) -> Iterator[tuple[Agent, Path]]:
+    if missing := [str(path) for path in paths if not path.exists()]:
+        raise SourceError(
+            f"{', '.join(missing)}: no such file or folder; name a transcript or a folder of them"
+        )
     for path in paths:
-        if not path.exists():
-            raise SourceError(
-                f"{path}: no such file or folder; name a transcript or a folder of them"
-            )
         files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
         for file in files:
             agent = next((one for one in agents if load_reader(one.name).is_transcript(file)), None)
@@ -204,12 +206,15 @@ def _notes_below(paths: tuple[Path, ...]) -> Iterator[tuple[Path, str]]:
                 yield file, ""
 
 
-def _index_lines(report: Report, found: int, seconds: float, notes: ImportReport) -> Iterator[str]:
+def _index_lines(
+    report: Report, found: int, seconds: float, notes: ImportReport, paths: tuple[Path, ...]
+) -> Iterator[str]:
     if said := summarise_notes(notes):
         yield said
     if not found:
         if not (notes.files or notes.unchanged):
-            yield "No transcripts found. Name a folder: yester index PATH"
+            where = f" in {', '.join(map(str, paths))}" if paths else ""
+            yield f"No transcripts found{where}. Name a folder of them: yester index PATH"
         return
     if not report.files and not report.failed:
         yield f"nothing new in {count_noun(report.unchanged, 'transcript')}"

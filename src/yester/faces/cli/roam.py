@@ -85,7 +85,9 @@ def _tell_progress(what: str, done: int, of: int) -> None:
 
 def _preview(app: App) -> Output:
     found = roam.preview_roam(app.memory)
-    lines = [f"Would go to {found.to or 'the log'}: {count_noun(found.items, 'item')}"]
+    lines = [
+        f"Would go to {found.to or 'the place that you name'}: {count_noun(found.items, 'item')}"
+    ]
     lines += [f"  {name}: {describe_items(kinds)}" for name, kinds in found.projects.items()]
     if found.private:
         lines.append(f"Stays here, of private projects: {count_noun(found.private, 'item')}")

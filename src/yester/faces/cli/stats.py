@@ -114,7 +114,7 @@ def _stats_lines(
     calls = [row if row.outcome else replace(row, outcome="under way") for row in spend.spend]
     for rows, title in (
         (calls, f"spent in {days} (UTC)"),
-        (contents.distilled, "made from what was found out, and what reading it costs"),
+        (contents.distilled, "what it took to find out, and what it costs to read"),
         (contents.shown, f"shown to agents in {days}"),
         (contents.reflexes, f"told at the moment of action in {days}, and what followed"),
         (_error_rows(series), f"errors in {days} (UTC)"),

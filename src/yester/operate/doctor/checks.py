@@ -144,10 +144,14 @@ def look_at_modes(case: Examination) -> Iterator[Finding]:
 
 
 def look_at_transcripts(case: Examination) -> Iterator[Finding]:
+    none = []
     for agent in AGENTS.values():
-        number = sum(1 for _ in find_transcripts(agent, case.config))
-        name = "transcripts.present" if number else "transcripts.none"
-        yield make_finding(name, agent=agent.label, number=number)
+        if number := sum(1 for _ in find_transcripts(agent, case.config)):
+            yield make_finding("transcripts.present", agent=agent.label, number=number)
+        else:
+            none.append(agent.label)
+    if none:
+        yield make_finding("transcripts.none", agents=", ".join(none))
     other = case.environ.get("CLAUDE_CONFIG_DIR")
     known = list_folders(CLAUDE_CODE, case.config)
     if other and Path(other) not in known:
