@@ -3,6 +3,7 @@ are two roles without any power, as in the documentation."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -53,8 +54,10 @@ class Team:
     """A database with its tenants; `serving` answers from it."""
 
     def __init__(self, name: str, home: Path) -> None:
-        self.name, self.home = name, home
-        make_database(name)
+        # The next test of this worker takes its place, so that there are never many.
+        self.name = f"{name}-{os.environ.get('PYTEST_XDIST_WORKER', '')}"
+        self.home = home
+        make_database(self.name)
 
     def directory(self, tenant: str = "acme", now: int = 1) -> Directory:
         return Directory(url_of(self.name, OWNER, tenant), now)

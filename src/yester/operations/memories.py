@@ -19,7 +19,7 @@ from yester.memories.chains import list_memory_chain
 from yester.memories.memory import GLOBAL, normalise_tags, read_history
 from yester.memories.remember import Draft
 from yester.memory import Memory as OpenedMemory
-from yester.memory import unknown_name
+from yester.memory import quote_value, unknown_name
 from yester.model import STATUSES, Change, Filters, Injection, Memo, Paging, Project, replace
 from yester.operations import fields
 from yester.operations.fields import about
@@ -443,6 +443,11 @@ def save_memory(memory: OpenedMemory, request: SaveRequest, place: Project | Non
         raise NotYours(
             f"nothing is kept of {project.name}: the user has said so (`exclude`, or `yester off`)",
             "name another project", parameter="project", value=project.name,
+        )  # fmt: skip
+    if not there and request.create and memory.caller and "admin" not in memory.caller.scopes:
+        raise NotYours(  # whether somebody else keeps it private, or it is new
+            f"this token cannot make the project {quote_value(request.project)}",
+            "name one that is there", parameter="project", value=request.project,
         )  # fmt: skip
     if not (there or request.create):
         known = memory.project_names().values()

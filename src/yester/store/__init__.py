@@ -151,9 +151,9 @@ def open_gate(url: str, home: Path, rate: float, burst: float) -> Gate:
     return gate
 
 
-def open_directory(url: str, now: int, home: Path) -> Directory:
+def open_directory(url: str, now: int) -> Directory:
     """Who may ask a server, for the owner of its database."""
-    directory: Directory = _load_postgres().team.Directory(url, now, home)
+    directory: Directory = _load_postgres().team.Directory(url, now)
     return directory
 
 

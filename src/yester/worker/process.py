@@ -201,6 +201,15 @@ def start_if_late(home: Path, environ: Mapping[str, str]) -> None:
 # --- the log -------------------------------------------------------------------------------------
 
 
+def describe_failure(what: str, error: BaseException) -> str:
+    """Where it happened, and nothing of what was at hand."""
+    places = " < ".join(
+        f"{Path(frame.filename).name}:{frame.lineno}"
+        for frame in reversed(extract_tb(error.__traceback__))
+    )
+    return f"{what} failed: {type(error).__name__} at {places or 'unknown'}"
+
+
 class Log:
     def __init__(
         self, folder: Path, clock: Callable[[], float] = time.time, name: str = "worker.log"
@@ -216,11 +225,7 @@ class Log:
             append_text(self._path, f"{moment} {text}\n")
 
     def say_failure(self, what: str, error: BaseException) -> None:
-        places = " < ".join(
-            f"{Path(frame.filename).name}:{frame.lineno}"
-            for frame in reversed(extract_tb(error.__traceback__))
-        )
-        self.say(f"{what} failed: {type(error).__name__} at {places or 'unknown'}")
+        self.say(describe_failure(what, error))
 
     @contextmanager
     def survive(

@@ -601,6 +601,31 @@ def make_group(name: str, **more: Any) -> Callable[[Callable[..., Any]], click.C
     return click.group(name, cls=LazyGroup, **more)
 
 
+def read_address(given: str) -> str:
+    """Of a database: an address, or a file in which one stands, as it may hold a password."""
+    from yester.files import read_bytes
+
+    if not given or "://" in given:
+        return given
+    try:
+        return read_bytes(Path(given)).decode().strip()
+    except (OSError, UnicodeDecodeError):
+        raise UsageError(
+            f"--database {given!r}: write postgresql://USER@HOST/DATABASE or a file that holds it;"
+            " a folder is --home"
+        ) from None
+
+
+@make_group("team")
+def team_command() -> None:
+    """Say who may use a server for many: users, their tokens, the members of private projects.
+
+    It is the business of whoever owns the database, whose address --database names; the server
+    itself must run as another role, which cannot. `?tenant=NAME` behind the address says whose
+    memory is meant. How to set one up: docs/how-to/server.md.
+    """
+
+
 @make_group("memory")
 def memory_command() -> None:
     """Look at what was remembered, correct it, and let it go.
@@ -684,11 +709,7 @@ def cli(ctx: click.Context, home: Path | None, database: str, no_pager: bool) ->
             f"yester {ctx.invoked_subcommand} goes by the file `database` in yester's folder, not"
             " by --database; `yester move --to URL --use` writes it"
         )
-    if database and "://" not in database:
-        raise UsageError(
-            f"--database {database!r}: write postgresql://USER@HOST/DATABASE; a folder is --home"
-        )
-    ctx.obj = App(home, pages=not no_pager, database=database)
+    ctx.obj = App(home, pages=not no_pager, database=read_address(database))
     if ctx.invoked_subcommand is None:
         from yester.faces.cli.welcome import show_welcome
 

@@ -10,6 +10,7 @@ import socket
 import sys
 import time
 from contextlib import chdir, closing, suppress
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ import click
 from yester import machine
 from yester.capture.question import ask_health, ask_worker
 from yester.capture.spool import open_spool
-from yester.errors import StoreBusy, YesterError
-from yester.faces.cli.app import App, Output, command, make_group
+from yester.errors import StoreBusy, UsageError, YesterError
+from yester.faces.cli.app import App, Output, command, make_group, read_address
 from yester.faces.cli.screen import count_noun
 from yester.faces.cli.status import (
     describe_status,
@@ -28,6 +29,7 @@ from yester.faces.cli.status import (
     status_lines,
 )
 from yester.operate.install import recorded_places
+from yester.store import is_server_url, open_gate
 from yester.worker import process
 from yester.worker.process import SERVER, WORKER, seat_holder, take_seat
 
@@ -35,6 +37,7 @@ _STARTING = 15.0  # seconds the server may take
 _STOPPING = 15.0  # seconds a worker may take to finish what it has
 _FINISHING, _HANGING = 10.0, 4.0  # the same for `stop`: one that answers, and one that does not
 _DRAINING = 600.0
+_LEAST_TOKEN = 32  # characters
 _SILENT = 3.0  # seconds for which a worker that has the seat may not answer
 
 
@@ -297,7 +300,7 @@ def statusline_command(app: App) -> None:
 
 @command("serve", plain=True)
 def serve_command(
-    app: App, port: int | None, background: bool, stopping: bool, idle: float | None
+    app: App, port: int | None, background: bool, stopping: bool, idle: float | None, **team: Any
 ) -> None:
     """Serve the HTTP API on 127.0.0.1, in the foreground, until it is interrupted.
 
@@ -307,7 +310,15 @@ def serve_command(
         curl -H "Authorization: Bearer $(cat ~/.yester/token)" http://127.0.0.1:36363/api/search/help
 
     In the background it ends by itself after some hours without a question (worker_idle_minutes).
+
+    With --database it answers many, each by a token of theirs (yester team token), and shows each
+    what the database lets them see. Any number of such processes may run beside each other.
     """
+    if team["database"]:
+        _serve_many(app, port, **team)
+        return
+    if given := [name for name in ("cert", "key", "behind_proxy", "metrics_token") if team[name]]:
+        raise UsageError(f"--{given[0].replace('_', '-')} goes with --database: see --help")
     if stopping:
         pid = end_process(app.home, SERVER)
         click.echo(f"the server has ended (pid {pid})" if pid else "no server is running")
@@ -352,6 +363,82 @@ def _run_server(home: Path, port: int, exactly: bool, idle: float | None, databa
         raise
     finally:
         log.say("ended")
+
+
+def _serve_many(
+    app: App,
+    port: int | None,
+    database: str,
+    listen: str,
+    cert: Path | None,
+    key: Path | None,
+    behind_proxy: bool,
+    rate: int,
+    metrics_token: Path | None,
+) -> None:
+    url = read_address(database)
+    if not is_server_url(url):
+        raise UsageError(f"--database {database!r}: write postgresql://USER@HOST/DATABASE")
+    tls = _load_certificate(cert, key)
+    _check_address(listen, bool(tls), behind_proxy)
+    app.records = False  # hooks of this account are no business of a server's
+    os.umask(0o077)
+    app.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    gate = open_gate(url, app.home, rate / 60, max(10.0, rate / 10))
+    gate.check_database()
+    from yester.faces.http.server import open_socket, serve_many
+    from yester.faces.http.team import TeamApp
+    from yester.memory import Memory
+
+    token = metrics_token.read_text("utf-8").strip() if metrics_token else ""
+    if metrics_token and len(token) < _LEAST_TOKEN:
+        raise UsageError(f"{metrics_token}: write a token of {_LEAST_TOKEN} characters or more")
+    wanted = app.config.number("http_port") if port is None else port
+    environ = process.clean_environment(os.environ)
+    _clean_environment()
+    sock = open_socket(wanted, exactly=True, address=listen)
+    memory = Memory(app.home, environ, who="http", origin="agent", database=url)
+    host = f"[{listen}]" if ":" in listen else listen
+    _say(f"serving http{'s' if tls else ''}://{host}:{sock.getsockname()[1]}, pid {os.getpid()}")
+    serve_many(TeamApp(memory, gate, _say_failure, metrics_token=token), sock, **tls)
+    _say("ended")
+
+
+def _check_address(listen: str, encrypted: bool, behind_proxy: bool) -> None:
+    """Nobody may read tokens on their way."""
+    try:
+        loopback = ip_address(listen).is_loopback
+    except ValueError:
+        raise UsageError(f"--listen {listen!r}: write an address, e.g. 0.0.0.0") from None
+    if not (loopback or encrypted or behind_proxy):
+        raise UsageError(
+            f"--listen {listen} is reached from elsewhere, and tokens would go there unencrypted;"
+            " add --cert and --key, or --behind-proxy where a proxy in front speaks TLS"
+        )
+
+
+def _load_certificate(cert: Path | None, key: Path | None) -> dict[str, str]:
+    """As the server wants them; read once here, so that what is wrong is said."""
+    if cert is None and key is None:
+        return {}
+    if cert is None or key is None:
+        raise UsageError("--cert and --key belong together; name both")
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key)
+    except OSError as error:  # ssl.SSLError is one
+        raise UsageError(f"{cert} and {key} cannot be used for TLS ({error})") from None
+    return {"ssl_certfile": str(cert), "ssl_keyfile": str(key)}
+
+
+def _say(text: str) -> None:
+    """A server's log goes where whoever started it collects it."""
+    click.echo(text, err=True)
+
+
+def _say_failure(what: str, error: BaseException) -> None:
+    _say(process.describe_failure(what, error))
 
 
 @command("ui", plain=True)

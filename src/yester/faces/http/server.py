@@ -14,7 +14,7 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from typing import Protocol as TypingProtocol
 
 import h11
@@ -29,12 +29,16 @@ from yester.faces.http.login import ADDRESS, read_port
 from yester.faces.http.request import CONTENT_TYPE, Refusal, make_problem
 from yester.files import replace_file
 
+if TYPE_CHECKING:
+    from yester.faces.http.team import TeamApp
+
 _TRIED = 20  # ports behind the one that is wanted
 _HEAD_SECONDS = 10.0  # from the first byte of a request to the last of its head
 _STALLED_SECONDS = 30.0  # an answer that nobody takes
 _KEEP_ALIVE = 30
 _MOST_CONNECTIONS = 1_000
 _MOST_UNKNOWN = 200  # connections without a token; the oldest is dropped for a new one
+_FINISHING = 30  # seconds that requests may go on when a server for many is told to end
 _CHECKED = 30  # seconds between looks at whether anybody is there
 
 
@@ -189,3 +193,12 @@ def serve(
         made.end()
         if read_port(run) == port:
             (run / "port").unlink(missing_ok=True)
+
+
+def serve_many(app: TeamApp, sock: socket.socket, **tls: Any) -> None:
+    """Until a signal comes; what is being answered then is finished first."""
+    signal.signal(signal.SIGTERM, lambda *_: None)  # as in `serve`
+    try:
+        Server(app, grace=_FINISHING, **tls).run(sockets=[sock])
+    finally:
+        app.end()

@@ -67,7 +67,7 @@ class TeamApp(Router):
             "/api/search/help": lambda: msgspec.json.encode(table.make_manual("https://SERVER")),
             "/api/openapi.json": _encode_document,
         }
-        self.guard = TeamGuard(self, endpoints, failed, slowdown or Slowdown())
+        self.guard: Guard = TeamGuard(self, endpoints, failed, slowdown or Slowdown())
 
     def rest(self) -> None:
         self._memory.rest(time.monotonic())

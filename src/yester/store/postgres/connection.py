@@ -15,8 +15,10 @@ from psycopg import errors
 
 from yester.caller import Caller
 from yester.errors import (
+    NotYours,
     StoreAway,
     StoreBusy,
+    StoreChanged,
     StoreError,
     StoreNewer,
     StoreReplaced,
@@ -200,6 +202,11 @@ class Connection(Rows):
         )  # fmt: skip
         return {str(name): bool(is_key) for name, is_key in found}
 
+    def _next_id(self, table: str) -> int:
+        """Of items: also those that are hidden from this account have an id."""
+        newest = int(self._first_value("SELECT newest_item()"))
+        return max(newest + 1, super()._next_id(table))
+
     def _last_number(self, table: str) -> int:
         return int(self._first_value("SELECT last FROM counter WHERE name = ?", table) or 0)
 
@@ -298,6 +305,10 @@ def _explain_error(error: psycopg.Error, place: Place) -> YesterError:
             return StoreBusy(f"{place.shown}: {reason}; ask again when less is going on")
         case errors.DiskFull():
             return StoreError(f"{place.shown}: its disk is full; free some space there and retry")
+        case errors.InsufficientPrivilege() if "row-level security" in reason:
+            return NotYours("this cannot be written there", "name a project that you may change")
+        case errors.UniqueViolation():
+            return StoreChanged("this is there already, perhaps where you cannot see it")
         case errors.InsufficientPrivilege():
             return StoreError(f"{place.shown}: {reason}; the user named in the address needs it")
         case psycopg.OperationalError():

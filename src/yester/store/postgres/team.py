@@ -37,9 +37,16 @@ _SHOWN = "the server's database"  # to its users: where that is, is none of thei
 _UNBOUND = (
     "SELECT r.rolname, r.rolsuper OR r.rolbypassrls FROM pg_roles r"
     " WHERE pg_has_role(session_user, r.oid, 'MEMBER') AND (r.rolsuper OR r.rolbypassrls"
-    " OR r.oid IN (SELECT c.relowner FROM pg_class c WHERE c.relnamespace = 'yester'::regnamespace)"
-    " OR r.oid = (SELECT nspowner FROM pg_namespace WHERE nspname = 'yester'))"
+    " OR r.oid IN (SELECT c.relowner FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+    " WHERE n.nspname = 'yester' UNION SELECT nspowner FROM pg_namespace WHERE nspname = 'yester'))"
     " ORDER BY r.rolname = session_user DESC, 1 LIMIT 1"
+)
+_THERE = (
+    "SELECT count(*) FILTER (WHERE c.relname = 'token') = 1,"
+    " coalesce(bool_and(has_schema_privilege(n.oid, 'USAGE')"
+    " AND has_table_privilege(c.oid, 'SELECT')) FILTER (WHERE c.relname IN ('token', 'item')),"
+    " false) FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid"
+    " WHERE n.nspname = 'yester'"
 )
 _AUDIT = "INSERT INTO audit(account, token, action, about, outcome) VALUES ($1, $2, $3, $4, $5)"
 
@@ -67,11 +74,6 @@ class Gate:
         """StoreError where this must not be served: another schema, or a role that could see what
         row-level security hides."""
         with explain_errors(self._place), borrow_connection(self._place.url) as connection:
-            there = connection.execute("SELECT to_regclass('yester.token') IS NOT NULL").fetchone()
-            if there != (True,):
-                raise StoreError(
-                    "there is no team in this database", "its owner makes one: yester team init"
-                )
             unbound = connection.execute(_UNBOUND).fetchone()
             if unbound:
                 why = "ignores row-level security" if unbound[1] else "owns the tables"
@@ -80,6 +82,15 @@ class Gate:
                     f" which {why}",
                     "serve as a role of its own: CREATE ROLE yester_server LOGIN IN ROLE"
                     " yester_app",
+                )
+            ((there, may),) = connection.execute(_THERE)
+            if not there:
+                raise StoreError(
+                    "there is no team in this database", "its owner makes one: yester team init"
+                )
+            if not may:
+                raise StoreError(
+                    "the server's role has no right to the tables", "GRANT yester_app TO that role"
                 )
             ((version,),) = connection.execute("SELECT max(version) FROM migration")
             if version != self._version:
@@ -146,9 +157,9 @@ class Directory:
     """The accounts of the tenant that the address names, for whoever owns the tables. Close it, or
     use `with`."""
 
-    def __init__(self, url: str, now: int, home: Path | None = None) -> None:
+    def __init__(self, url: str, now: int) -> None:
         self._place, self._now = parse_url(url), now
-        self.store = PostgresStore.open_url(url, now=now, home=home)
+        self.store = PostgresStore.open_url(url, now=now)
         self.tenant = self._place.tenant
 
     def __enter__(self) -> Directory:

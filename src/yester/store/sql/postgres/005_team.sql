@@ -77,6 +77,18 @@ DO $$ DECLARE t text; allowed text; BEGIN
     EXECUTE format('CREATE POLICY of_token ON %I AS RESTRICTIVE USING (%s) WITH CHECK (%s)', t, allowed, allowed);
   END LOOP;
 END $$;
+-- The last id that an item of the tenant has, whoever may see that item: the next is none that is taken.
+CREATE FUNCTION newest_item() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  asking constant text := current_setting('yester.account', true);
+  allowed constant text := current_setting('yester.projects', true);
+  newest bigint;
+BEGIN
+  PERFORM set_config('yester.account', '0', true), set_config('yester.projects', '', true);
+  SELECT coalesce(max(id), 0) INTO newest FROM item;
+  PERFORM set_config('yester.account', asking, true), set_config('yester.projects', allowed, true);
+  RETURN newest;
+END $$;
 -- A name that a private project has is free for others: who is refused it would know of that project.
 ALTER TABLE project DROP CONSTRAINT project_tenant_name_key;
 CREATE INDEX project_name ON project(tenant, name);

@@ -1,0 +1,183 @@
+"""Who may use a server for many: the commands of whoever owns its database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from yester.agents.ancestors import find_agent_here
+from yester.caller import Role, Scope
+from yester.clock import DAY, format_day, format_minute
+from yester.errors import NotYours, UsageError
+from yester.faces.cli.app import App, Output, command, read_address
+from yester.faces.cli.screen import count_noun
+from yester.store import is_server_url, open_directory
+
+if TYPE_CHECKING:
+    from yester.store.postgres.team import Directory
+
+_ROLE = (
+    "the server's own role is missing: as one who may make roles, CREATE ROLE yester_app NOLOGIN;"
+    " then run this again"
+)
+
+
+def _open_directory(app: App, database: str) -> Directory:
+    if find_agent_here():
+        raise NotYours("who may use a server is the user's to say", "yester team is theirs")
+    url = read_address(database) or app.database
+    if not is_server_url(url):
+        raise UsageError("say which database: --database postgresql://OWNER@HOST/DATABASE")
+    return open_directory(url, app.now)
+
+
+@command("team init")
+def team_init_command(app: App, owner: str, database: str) -> Output:
+    """Make the tables where there are none, the tenant that the address names, and its first owner.
+
+    Prints the owner's token, once. After an update of yester, and when the server's role was made
+    later: run it again; whoever is in stays in, and who is known gets another token.
+    """
+    with _open_directory(app, database) as directory:
+        ready = directory.protect_tables()
+        known = [one.role for one in directory.accounts() if one.name == owner and not one.ended]
+        if known not in ([], ["owner"]):
+            raise UsageError(f"{owner} is {known[0]} here; yester team add {owner} --role owner")
+        directory.put_account(owner, "owner")
+        lines = [f"tenant {directory.tenant} is ready; {owner} is its owner"]
+        made = _issue_token(app, directory, owner, "team init", (), (), 90)
+    return Output(
+        {"tenant": directory.tenant, **made}, [*lines, str(made["token"])],
+        warnings=[] if ready else [_ROLE], hint=_ONCE,
+    )  # fmt: skip
+
+
+_ONCE = "the token is shown this once; the database keeps its hash alone"
+
+
+@command("team add")
+def team_add_command(app: App, name: str, role: Role, database: str) -> Output:
+    """Let somebody in, or give somebody another role; their tokens can do no more than it allows.
+
+    An owner may do everything, a member read and write, a reader read.
+    """
+    with _open_directory(app, database) as directory:
+        directory.put_account(name, role)
+    return Output({"user": name, "role": role}, [f"{name} is {role}"])
+
+
+@command("team remove")
+def team_remove_command(app: App, name: str, database: str) -> Output:
+    """Let somebody in no longer; what they wrote stays."""
+    with _open_directory(app, database) as directory:
+        ended = directory.end_account(name)
+    return Output(
+        {"user": name, "tokens": ended}, [f"{name} is out; {count_noun(ended, 'token')} ended"]
+    )
+
+
+@command("team users")
+def team_users_command(app: App, database: str) -> Output:
+    """List who is in, with their roles and how many tokens are good."""
+    with _open_directory(app, database) as directory:
+        found = directory.accounts()
+    lines = [
+        f"{one.name:<20} {'out' if one.ended else one.role:<7} {count_noun(one.tokens, 'token')}"
+        for one in found
+    ]
+    nothing = "" if found else "nobody is in; yester team init NAME"
+    return Output({"users": found}, lines, nothing=nothing)
+
+
+@command("team token")
+def team_token_command(
+    app: App,
+    user: str,
+    label: str,
+    scopes: Sequence[Scope],
+    projects: Sequence[str],
+    days: int,
+    database: str,
+) -> Output:
+    """Make a token for somebody, and print it, once.
+
+    It goes into the header `Authorization: Bearer TOKEN`.
+    """
+    with _open_directory(app, database) as directory:
+        made = _issue_token(app, directory, user, label, scopes, projects, days)
+    return Output(made, [str(made["token"])], hint=_ONCE)
+
+
+def _issue_token(
+    app: App,
+    directory: Directory,
+    user: str,
+    label: str,
+    scopes: Sequence[Scope],
+    projects: Sequence[str],
+    days: int,
+) -> dict[str, object]:
+    expires = app.now + days * DAY if days else 0
+    number, token = directory.issue_token(user, label, scopes, projects, expires)
+    return {"user": user, "number": number, "token": token, "expires": expires}
+
+
+@command("team tokens")
+def team_tokens_command(app: App, database: str) -> Output:
+    """List tokens by number: whose, what for, until when, and when each was last used."""
+    with _open_directory(app, database) as directory:
+        found = directory.tokens()
+    lines = []
+    for one in found:
+        state = "revoked" if one.revoked else "for good" if not one.expires else ""
+        state = (
+            state or f"{'until' if one.expires > app.now else 'ended'} {format_day(one.expires)}"
+        )
+        used = f"used {format_minute(one.used)}" if one.used else "never used"
+        where = f" in {', '.join(one.projects)}" if one.projects else ""
+        name = f" ({one.name})" if one.name else ""
+        lines.append(
+            f"{one.id:>4} {one.user}{name}: {', '.join(one.scopes)}{where}; {state}; {used}"
+        )
+    nothing = "" if found else "there is none; yester team token NAME makes one"
+    return Output({"tokens": found}, lines, nothing=nothing)
+
+
+@command("team revoke")
+def team_revoke_command(app: App, ids: Sequence[str], database: str) -> Output:
+    """End tokens by their numbers (yester team tokens); from now on they open nothing."""
+    if wrong := [one for one in ids if not one.isdecimal()]:
+        raise UsageError(f"{wrong[0]!r} is no number of a token; yester team tokens lists them")
+    with _open_directory(app, database) as directory:
+        found = [(one, directory.revoke_token(int(one))) for one in ids]
+    lines = [f"token {number} of {user} is revoked" for number, user in found]
+    return Output({"revoked": [int(number) for number, _ in found]}, lines)
+
+
+@command("team members")
+def team_members_command(
+    app: App, project: str, names: Sequence[str], everybody: bool, database: str
+) -> Output:
+    """Make a project the named users' alone, or the whole tenant's again.
+
+    For everybody else it is as if it were not there: in no answer, no number, no list.
+    """
+    if bool(names) == everybody:
+        raise UsageError("name the members, or say --everybody")
+    with _open_directory(app, database) as directory:
+        name = directory.limit_project(project, names)
+    whose = ", ".join(names) if names else "everybody"
+    return Output({"project": name, "members": [*names]}, [f"{name} is seen by {whose}"])
+
+
+@command("team audit")
+def team_audit_command(app: App, limit: int, database: str) -> Output:
+    """Show what was written, changed and refused, the newest first."""
+    with _open_directory(app, database) as directory:
+        found = directory.audit(limit)
+    lines = [
+        f"{format_minute(one.epoch)} {one.user or '(database)'}"
+        f"{f' [{one.token}]' if one.token else ''} {one.action} {one.about} {one.outcome}"
+        for one in found
+    ]
+    return Output({"acts": found}, lines, nothing="" if found else "nothing yet")
