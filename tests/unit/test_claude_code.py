@@ -111,6 +111,15 @@ def test_a_plan_is_a_titled_note_once(transcript):
     assert (notes[0].kind, notes[0].title, notes[0].body) == ("note", "Plan: move to UTC", plan)
 
 
+def test_a_session_that_begins_with_a_plan_is_named_as_the_plan_is(transcript):
+    t = transcript()
+    t.user("Implement the following plan:\n\n# Plan: move to UTC\n\n1. change the column")
+    now = reading(t.path)
+    (prompt,) = READER.read_items(now)
+    (session,) = now.sessions.values()
+    assert prompt.title == session.title == "Plan: move to UTC"
+
+
 def test_only_the_last_todo_list_is_kept(transcript):
     t = transcript()
     t.user("tidy up")

@@ -35,7 +35,7 @@ from yester.config import Config
 from yester.model import Item, Session, ToolCall, replace
 from yester.project import Projects, files_root
 from yester.spans import move_spans
-from yester.tables import load_table
+from yester.tables import load_pattern, load_table
 
 _PROBLEMS_KEPT = 20
 
@@ -180,6 +180,11 @@ def find_title(*names: Any) -> str:
     return next((one for one in titles if one and not _UNTITLED.fullmatch(one)), "")
 
 
+def name_prompt(text: str) -> str:
+    """What a prompt is called: its first line, of a plan that is handed over the plan's own."""
+    return first_line(load_pattern("statements", "plan").sub("", text, count=1))
+
+
 def treat_text(client: str, text: str) -> str:
     """What is to become of a text in a user message, as the table says; "" for what was typed."""
     rows = CLIENT_TEXTS[client].items()
@@ -311,7 +316,7 @@ class Conversation:
     def count_prompt(self, text: str) -> None:
         """The first prompt names the session."""
         state = self.state
-        state.title = state.title or ("" if state.prompts else first_line(text))
+        state.title = state.title or ("" if state.prompts else name_prompt(text))
         state.prompts += 1
 
     def read_prompt(self, own: Any, text: str, new: bool) -> Iterator[Item]:
@@ -334,7 +339,7 @@ class Conversation:
             number = self.state.prompts
         return self.make_item(
             ref, "prompt", "user", text, prompt_number=number,
-            title=first_line(text) if number == 1 else "",
+            title=name_prompt(text) if number == 1 else "",
             type="first_prompt" if number == 1 else "", origin="user", trust=1.0,
         )  # fmt: skip
 

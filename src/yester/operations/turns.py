@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct, field
 
+from yester.cards.titles import plan_title
 from yester.clock import DAY, QUARTER, format_day, parse_bound, parse_time
 from yester.context.cards import find_turn_cards
 from yester.context.lines import card_status
@@ -133,7 +134,8 @@ def _find_types(store: Store, prompts: Sequence[Item]) -> Mapping[tuple[str, int
 def _describe_turn(
     prompt: Item, session: Session | None, card: Item | None, project: str, types: Iterable[str]
 ) -> TurnRow:
-    said = one_line(redact(prompt.body or prompt.title)[: 4 * _TITLE], _TITLE)
+    asked = plan_title(prompt.body) or prompt.body or prompt.title
+    said = one_line(redact(asked)[: 4 * _TITLE], _TITLE)
     return TurnRow(
         id=prompt.id, card=card.id if card else 0, number=prompt.prompt_number,
         session_db_id=session.id if session else 0,
