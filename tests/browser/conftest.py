@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
 
+from tests.browser.views import open_view
 from tests.serving import Serving, serving
 from yester.faces.http.login import new_code
 
@@ -18,6 +19,9 @@ _QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
 )  # fmt: skip
+# How long something that is waited for may take where many other things run on few cores.
+PATIENCE = 20_000
+expect.set_options(timeout=PATIENCE)
 WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 400, "height": 800}
 
 
@@ -44,7 +48,7 @@ def browser() -> Iterator[Browser]:
 def window(browser: Browser) -> Iterator[BrowserContext]:
     """A browser profile of its own. What the page complains of fails the test."""
     context = browser.new_context(viewport=WIDE, reduced_motion="reduce")
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(PATIENCE)
     yield context
     context.close()
 
@@ -79,8 +83,7 @@ class Viewer:
 
     def to(self, place: str) -> None:
         """Another view, by its address behind the #."""
-        self.page.evaluate("place => { location.hash = place }", place)
-        self.page.wait_for_selector("main:not([aria-busy])")
+        open_view(self.page, f"#{place.removeprefix('#')}")
 
 
 @pytest.fixture

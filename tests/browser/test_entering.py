@@ -405,7 +405,7 @@ def test_a_page_from_elsewhere_can_read_nothing_while_the_viewer_is_open(window,
     entered(viewer)
     page = window.new_page()
     page.goto(f"{elsewhere}?server={server.host}")
-    expect(page).to_have_title("done", timeout=15_000)
+    expect(page).to_have_title("done")
     assert page.evaluate("window.got") == []
     with yester.open(server.home) as memory:
         assert memory.recall("planted") == []

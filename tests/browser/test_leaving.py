@@ -132,7 +132,7 @@ def test_a_new_memory_half_written_is_asked_about(viewer):
     page = viewer.page
     viewer.to("#/memories?new=1")
     page.get_by_label("What to remember").fill("Half a thought")
-    viewer.to("#/stats")
+    page.locator("nav#views").get_by_role("link", name="Statistics").click()
     asks = page.get_by_role("dialog", name="Leave without saving?")
     asks.get_by_role("button", name="Stay").click()
     expect(page.get_by_label("What to remember")).to_have_value("Half a thought")

@@ -92,9 +92,32 @@ def test_a_session_is_followed_without_a_reload_until_it_ends(viewer, home):
         home, call("t1", "pytest tests/test_orders.py", "Exit code 1", ("error",)),
         rows=[lambda session: Feedback(given.id, "acted", now, session)],
     )  # fmt: skip
-    expect(card).to_contain_text("failed", timeout=10_000)  # no new item: it is looked at anew
+    expect(card).to_contain_text("failed")  # no new item: it is looked at anew
     expect(card).to_contain_text("1 error")
     expect(card).to_contain_text("1 used")
     write(home, rows=[lambda session: Event("2", "SessionEnd", now, session)])
     write(home, part("a1", role="assistant", body="Done."))
     expect(page.locator("section[aria-label^=Working]")).to_contain_text("No agent is working")
+
+
+_HEAR = """async () => {
+  const { listen } = await import("/core/stream.js");
+  listen((event, data) => (window.heard = data.title), new AbortController().signal);
+}"""
+
+
+def test_what_happens_while_a_view_is_asked_for_is_in_it(viewer, home):
+    page, held = viewer.page, []
+    write(home, part("p1", "prompt", 5_000, role="user", body="Why are orders paid twice?"))
+    page.evaluate(_HEAR)
+    page.route("**/api/turns?*", lambda route: held.append((route, route.fetch())))
+    page.evaluate("location.hash = '#/timeline'")
+    while not held:  # until there is an answer, which is held back
+        page.evaluate("new Promise(requestAnimationFrame)")
+    write(home, part("p2", "prompt", role="user", title="Meanwhile", body="And meanwhile?"))
+    page.wait_for_function("() => window.heard === 'Meanwhile'")
+    for route, response in held:
+        route.fulfill(response=response)
+    page.unroute("**/api/turns?*")
+    expect(page.locator(".day-block").first).to_contain_text("Why are orders paid twice?")
+    expect(page.locator(".day-block").first).to_contain_text("And meanwhile?")

@@ -63,8 +63,9 @@ def hits(page: Page) -> list[str]:
     return page.locator(".hit a.title").all_inner_texts()
 
 
-def count_of(page: Page) -> str:
-    return page.locator(".count").inner_text().split(" ·")[0]
+def expect_count(page: Page, said: str) -> None:
+    """How many there are is counted after the hits are there."""
+    expect(page.locator(".count")).to_have_text(re.compile(f"^{said} ·"))
 
 
 def test_from_the_field_above_to_marked_hits(viewer):
@@ -181,12 +182,12 @@ def test_more_adds_the_next_page_goes_to_it_and_survives_a_reload(viewer):
     expect(page.locator(".hit")).to_have_count(40)
     expect(page.locator(".hit a.title").nth(20)).to_be_focused()
     assert len(set(hits(page))) == 40
-    assert count_of(page) == "The first 40 of 45"
+    expect_count(page, "The first 40 of 45")
     page.reload()
     expect(page.locator(".hit")).to_have_count(40)
     page.get_by_role("button", name="More").click()
     expect(page.locator(".hit")).to_have_count(45)
-    assert count_of(page) == "45 found"
+    expect_count(page, "45 found")
     expect(page.get_by_role("button", name="More")).to_be_hidden()
 
 
@@ -336,8 +337,9 @@ def test_hits_come_as_one_types_in_one_step_of_the_history_and_the_last_letters_
     before = page.evaluate("history.length")
     held = []
     page.route("**/api/search/grouped?query=mo&*", lambda route: held.append(route))
-    page.keyboard.press("/")
-    page.keyboard.type("mo")
+    with page.expect_request(lambda one: one.url.endswith("query=mo&limit=20&offset=0")):
+        page.keyboard.press("/")
+        page.keyboard.type("mo")
     page.wait_for_url("**/#/search?query=mo")
     page.keyboard.type("ss", delay=5)
     expect(page.locator(".hit")).to_contain_text("colour of moss")
@@ -354,6 +356,14 @@ def test_hits_come_as_one_types_in_one_step_of_the_history_and_the_last_letters_
     assert held  # the first question was let go before its answer: nothing of it was drawn
 
 
+def test_the_field_has_the_words_of_an_address_that_comes_while_it_has_the_focus(viewer):
+    field = viewer.page.locator("header input[type=search]")
+    viewer.to("#/search")
+    expect(field).to_be_focused()
+    viewer.to("#/search?query=moss")
+    expect(field).to_have_value("moss")
+
+
 def test_hits_of_a_session_stand_together_say_who_speaks_and_the_histogram_filters(viewer, home):
     page, now = viewer.page, time.time()
     said = {"kind": "message", "session": "s-1", "agent": "claude-code", "project": "harbour"}
@@ -367,9 +377,9 @@ def test_hits_of_a_session_stand_together_say_who_speaks_and_the_histogram_filte
     viewer.to("/search?query=beacon")
     group = page.locator(".group[data-session]")
     expect(group).to_have_count(1)
-    assert group.locator(".hit:visible").count() == 3
+    expect(group.locator(".hit:visible")).to_have_count(3)
     group.get_by_role("button", name="2 more of this session").click()
-    assert group.locator(".hit:visible").count() == 5
+    expect(group.locator(".hit:visible")).to_have_count(5)
     speakers = set(group.locator(".speaker").all_inner_texts())
     assert speakers == {"claude-code", "You", "Bash by claude-code"}
     bars = page.locator(".histogram a.bin")

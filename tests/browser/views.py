@@ -47,13 +47,14 @@ COUNTING = """(() => {
     return real(address, ...more).finally(() => setTimeout(() => (window.asking -= 1)));
   };
 })()"""
-_WHOLE = """() => window.asking === 0
-  && document.querySelector("main > :not([data-old])")
-  && !document.querySelector("main[aria-busy], main [aria-busy=true]")"""
+_DRAWN = """() => document.querySelector("main > :not([data-old])")
+  && !document.querySelector("main[aria-busy]")"""
+_WHOLE = f"""() => window.asking === 0 && ({_DRAWN})()
+  && !document.querySelector("main [aria-busy=true]")"""
 
 
-def opened(page: Page, place: str) -> None:
-    """Another view, when all of it is there; the page must have had COUNTING from its start."""
+def open_view(page: Page, place: str) -> None:
+    """Another view, or the same one anew; what stood there before does not count."""
     page.evaluate(
         """place => {
           document.querySelectorAll("main > *").forEach((one) => { one.dataset.old = "" });
@@ -62,6 +63,12 @@ def opened(page: Page, place: str) -> None:
         }""",
         place,
     )
+    page.wait_for_function(_DRAWN)
+
+
+def opened(page: Page, place: str) -> None:
+    """Another view, when all of it is there; the page must have had COUNTING from its start."""
+    open_view(page, place)
     whole(page)
 
 

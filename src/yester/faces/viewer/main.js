@@ -26,12 +26,17 @@ async function show() {
   const late = setTimeout(() => mine.signal.aborted || content.setAttribute("aria-busy", "true"), 150);
   if (route) section = route.section ?? (LISTS.includes(section) ? section : "/timeline");
   shell.at(route && section);
+  // What happens while the view is asked for is told once it stands there: it may have come too late for the answers.
+  const early = [], listeners = [];
+  let drawn = false;
+  const tell = (...one) => listeners.forEach((told) => told(...one));
+  listen((...one) => (drawn ? tell(...one) : early.push(one)), mine.signal);
   try {
     if (!route) throw new Problem(404, { detail: `There is no page at ${path}`, fix: "Choose one from the menu above" });
     const page = await load(route.page);
     const view = {
       path: match(route.path, path), query, signal: mine.signal,
-      listen: (told) => listen(told, mine.signal),
+      listen: (told) => listeners.push(told),
       /** Draw the view again, as after a change. */
       again,
     };
@@ -42,6 +47,8 @@ async function show() {
     shown = path;
     document.title = `${page.title(view)} · yester`;
     if (document.activeElement === document.body) content.focus({ preventScroll: true });
+    drawn = true;
+    for (const one of early) if (!mine.signal.aborted) tell(...one);
   } catch (error) {
     if (mine.signal.aborted || error.name === "AbortError") return;
     if (error.status === 401) return locked(error);
@@ -138,7 +145,7 @@ keys(anew);
 try {
   if (await enter()) {
     addEventListener("hashchange", moved);
-    begin(shell.state, refused);
+    await begin(shell.state, refused);
     await show();
     // All of them, while it is known who serves them; one that fails is asked for when it is wanted.
     for (const { page } of ROUTES) await load(page).catch(() => {});

@@ -16,7 +16,7 @@ export function frame(top, openPalette) {
   const commands = h("button.palette-button", { title: "Go to or do anything", on: { click: () => openPalette() } }, /Mac/.test(navigator.userAgent) ? "⌘K" : "Ctrl K");
   const colours = scheme();
   const live = h("span.live", { role: "status" });
-  let typed = 0; // a search that waits for the next letter
+  let typed = 0, sent = ""; // a search that waits for the next letter; the words it was last sent with
   const search = (path, query) => to("/search", { ...(path === "/search" ? query : {}), query: field.value.trim(), explain: "", n: "" });
   // Esc leaves the field as it was: emptied, it would not say any more what the hits below are of.
   const field = h("input", {
@@ -26,6 +26,7 @@ export function frame(top, openPalette) {
       typed = setTimeout(() => {
         const { path, query } = here(), text = field.value.trim();
         if (text === (asked() || "") || (path !== "/search" && text.length < LEAST)) return;
+        sent = text;
         // While one types there is one step in the history, not one a letter.
         if (path === "/search") location.replace(search(path, query));
         else location.hash = search(path, query);
@@ -65,9 +66,9 @@ export function frame(top, openPalette) {
         if (path === section) links[place].setAttribute("aria-current", "page");
         else links[place].removeAttribute("aria-current");
       }
-      // Who types on sees the hits of what stood there a moment ago.
-      if (document.activeElement === field && here().path === "/search") return;
-      field.value = asked();
+      // Who types on sees the hits of what stood there a moment ago; an address from elsewhere brings its own words.
+      if (document.activeElement === field && here().path === "/search" && asked() === sent) return;
+      field.value = sent = asked();
       if (document.activeElement === field) field.blur();
     },
     state,

@@ -10,6 +10,8 @@ const PLACES = {
 };
 const OTHERS = [["/", "search"], ["j k", "next and previous row"], ["n p", "next and previous prompt of a session"], ["Enter", "open"], ["Ctrl k", "go to or do anything"], ["x", "choose a memory in the list"], ["c", "copy the link to this row or view"], ["r", "load this view again"], ["Esc", "close, or leave a field"], ["?", "this"]];
 
+const PATIENCE = 3000; // ms for the letter behind g
+
 export function keys(again) {
   let going = -Infinity; // when g was pressed
   addEventListener("keydown", (event) => {
@@ -17,7 +19,7 @@ export function keys(again) {
     const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
     if (event.key === "Escape" && typing) return typing.blur();
     if (typing || document.querySelector("dialog[open]")) return;
-    if (event.timeStamp - going < 1200 && PLACES[event.key]) {
+    if (event.timeStamp - going < PATIENCE && PLACES[event.key]) {
       going = -Infinity;
       return go(PLACES[event.key][0]);
     }

@@ -9,10 +9,10 @@ const MOST = 8, FAR = 2100; // pages in the page; px out of sight from which one
  * `fetch(page)` gives `{more, …}`, `draw(page, what it gave, block before)` gives an element.
  * `scroller` is what scrolls; the pager keeps what is looked at where it is.
  */
-export function pager({ fetch, draw, scroller, signal, failed }) {
+export function pager({ fetch, draw, scroller, signal, failed, names = ["Earlier", "Later"] }) {
   const blocks = h("div.reel-blocks"), held = new Map(); // page → {block, more}
-  const earlier = h("button.reel-more", { hidden: true, on: { click: () => grow(-1) } }, "Earlier");
-  const later = h("button.reel-more", { hidden: true, on: { click: () => grow(1) } }, "Later");
+  const earlier = h("button.reel-more", { hidden: true, on: { click: () => grow(-1) } }, names[0]);
+  const later = h("button.reel-more", { hidden: true, on: { click: () => grow(1) } }, names[1]);
   const node = h("div.reel", {}, earlier, blocks, later);
   const near = new IntersectionObserver((seen) => {
     for (const one of seen) if (one.isIntersecting && !one.target.hidden) grow(one.target === earlier ? -1 : 1);

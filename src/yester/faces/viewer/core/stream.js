@@ -5,7 +5,7 @@
 import { authorize, doubt } from "/core/api.js";
 
 const heard = new Set();
-let last = "", running = null;
+let last = "", running = null, ready = () => {};
 
 /** Call `told(event, data)` for events (item, memory, injection, gap) until the signal is aborted. */
 export function listen(told, signal) {
@@ -13,11 +13,15 @@ export function listen(told, signal) {
   signal.addEventListener("abort", () => heard.delete(told));
 }
 
-/** `state("live" | "waiting")` is called whenever that changes, `refused()` when the bearer is no longer known. */
+/**
+ * `state("live" | "waiting")` is called whenever that changes, `refused()` when the bearer is no longer known.
+ * Resolves when it is known from where on everything is told, or that it is not: what is asked for before could be
+ * older than the first event.
+ */
 export function begin(state, refused) {
   const run = () => start(state, refused);
   document.addEventListener("visibilitychange", () => (document.hidden ? end() : run()));
-  run();
+  return new Promise((done) => ((ready = done), run()));
 }
 
 function end() {
@@ -39,12 +43,14 @@ async function start(state, refused) {
       pause = 500;
       await read(answer.body.pipeThrough(new TextDecoderStream()).getReader());
     } catch (error) {
-      if (mine.signal.aborted) return;
+      if (mine.signal.aborted) return ready();
       if (error.status === 401) {
         state("waiting");
+        ready();
         return refused(); // locked by the user, or too old: asking again would not help
       }
     }
+    ready();
     doubt(); // a server that was started anew is told who we are, once it has proved itself
     state("waiting");
     await new Promise((done) => setTimeout(done, pause));
@@ -66,6 +72,7 @@ async function read(reader) {
 function tell(block) {
   const fields = Object.fromEntries(block.split("\n").map((line) => line.split(/: (.*)/s)));
   if (fields.id) last = fields.id;
+  if (fields.event === "ready") ready();
   if (!fields.data || fields.event === "ready") return;
   for (const told of heard) told(fields.event, JSON.parse(fields.data));
 }

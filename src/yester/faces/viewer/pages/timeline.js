@@ -58,7 +58,7 @@ async function showTurns({ query, signal, listen, again }, projects, days) {
     }
     return { day, turns, more: page + 1 < days.length };
   };
-  const pages = pager({ fetch: fetched, draw: (page, { day, turns }) => dayBlock(day, turns, page), scroller, signal, failed: notify });
+  const pages = pager({ fetch: fetched, draw: (page, { day, turns }) => dayBlock(day, turns, page), scroller, signal, failed: notify, names: ["Newer", "Older"] });
   const begin = Math.max(0, days.findIndex((one) => query.day && one.day <= query.day));
   await pages.open(begin);
   let late = 0;
@@ -94,12 +94,7 @@ function dayBlock(day, turns, page) {
 // --- every item -------------------------------------------------------------------------------------
 
 async function showItems({ query, signal, listen, again }, projects) {
-  let rows = null;
-  const early = []; // what came while the first answers were on their way
-  listen((event, data) => {
-    if (event === "gap") return again();
-    if (event === "item") rows ? came(data) : early.push(data);
-  });
+  listen((event, data) => (event === "gap" ? again() : event === "item" && came(data)));
   const [, , chosen] = SHOWN.find(([name]) => name === query.show);
   const wanted = { project: query.project ?? "", kinds: chosen ?? [] };
   const { results: [newest] } = await get("/api/items", { ...wanted, limit: 1 }, signal);
@@ -110,7 +105,7 @@ async function showItems({ query, signal, listen, again }, projects) {
   const total = asked.flatMap((one) => Object.entries(one.kinds)).reduce((sum, [kind, items]) => sum + (!chosen || chosen.includes(kind) ? items : 0), 0);
 
   const where = h("div.where", {}), pill = h("button.pill", { hidden: true, on: { click: () => rows.top() } });
-  rows = list({
+  const rows = list({
     label: "Timeline", signal, total, height: HEIGHT, draw, group: (row) => markOf(row.created_at_epoch),
     fetch: async (offset, limit) => {
       const found = await get("/api/items", { ...wanted, dateEnd: until, offset, limit }, signal);
@@ -131,8 +126,6 @@ async function showItems({ query, signal, listen, again }, projects) {
     const epoch = row.created_at_epoch;
     rows.add(row, { late: epoch < until, above: (first) => epoch >= first.created_at_epoch });
   }
-  early.forEach(came);
-
   return h("div.view.tall.timeline", {}, toolsOf(query, projects),
     h("div.list-frame", {}, where, rows.node, h("div.pill-place", { role: "status" }, pill)));
 }
