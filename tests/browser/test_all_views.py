@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 import yester
+from tests.browser.conftest import PHONE, WIDE
 from tests.browser.views import COUNTING, VIEWS, address, opened, whole
 from yester.ingest.prepare import prepare_item
 from yester.model import Change, Injection, Item, Memo, Project, Session
@@ -167,18 +168,26 @@ def test_light_and_dark_differ_and_both_can_be_read(viewer, every_view):
     assert not set(light) & set(dark)
 
 
+_UNFOLD = "document.querySelectorAll('main details').forEach((one) => { one.open = true })"
 _AXE = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
   .map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`)"""
 
 
-def test_axe_finds_nothing_in_any_view_nor_in_the_palette(viewer, every_view):
+@pytest.mark.parametrize(("size", "scheme"), [(WIDE, "light"), (PHONE, "dark")])
+def test_axe_finds_nothing_in_any_view_nor_in_dialogs(viewer, every_view, size, scheme):
     page = viewer.page
+    page.set_viewport_size(size)
+    page.emulate_media(color_scheme=scheme)
     page.evaluate((Path(axe_core_python.__file__).parent / "axe.min.js").read_text("utf-8"))
     for view in every_view():
+        page.evaluate(_UNFOLD)
         assert page.evaluate(_AXE) == [], view
-    page.keyboard.press("Control+k")
-    expect(page.get_by_role("option").first).to_be_visible()
-    assert page.evaluate(_AXE) == []
+    for key, name in (("Control+k", "Go to or do"), ("?", "Keys")):
+        page.keyboard.press(key)
+        expect(page.get_by_role("dialog", name=name)).to_be_visible()
+        assert page.evaluate(_AXE) == [], key
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 def test_no_view_is_wider_than_a_phone(viewer, every_view):
@@ -187,6 +196,34 @@ def test_no_view_is_wider_than_a_phone(viewer, every_view):
     for view in every_view():
         assert page.evaluate("document.scrollingElement.scrollWidth") <= 400, view
         assert page.evaluate("document.querySelector('main').scrollWidth") <= 400, view
+
+
+def test_a_very_wide_screen_is_used_in_its_middle_with_lines_that_can_be_read(viewer, every_view):
+    page = viewer.page
+    page.set_viewport_size({"width": 2560, "height": 1300})
+    for view in every_view():
+        page.evaluate(_UNFOLD)
+        assert page.evaluate("document.querySelector('main').scrollWidth") <= 2560, view
+        left, right = page.evaluate(_SIDES)
+        assert abs(left - right) <= 20, view  # a scrollbar's width
+        assert left >= 300, view
+        assert page.evaluate(_LONG_LINES) == [], view
+
+
+_SIDES = """() => {
+  const {left, right} = document.querySelector(".view").getBoundingClientRect();
+  return [left, innerWidth - right];
+}"""
+# Lines of sentences, longer than an eye finds back from.
+_LONG_LINES = """() => {
+  const width = (one) => {
+    const range = document.createRange();
+    range.selectNodeContents(one);
+    return Math.max(0, ...[...range.getClientRects()].map((line) => line.width));
+  };
+  return [...document.querySelectorAll("main p")].filter((one) => width(one) > 1100)
+    .map((one) => `${one.className} ${one.textContent.slice(0, 60)}`);
+}"""
 
 
 def test_back_and_forward_lead_through_all_views(viewer, at):

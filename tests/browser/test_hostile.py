@@ -52,6 +52,31 @@ HOSTILE = {
     "-<script>window.owned=16</script>\n+[x](javascript:window.owned=17)\n```diff\n"
     "+<img src=//evil.example/i>",
 }
+# Each text in every place that markdown has.
+FORMATS = """# §
+
+- § [§](§) ![§](§) [§](https://evil.example/§) <https://evil.example/§> `§` **§** *§* ~~§~~
+  1. [ ] §
+
+> §
+
+| § | § |
+|---|--:|
+| § | [§](§) |
+
+```§
+§
+```
+
+```html
+§
+```
+
+```diff
+-§
++§
+```
+"""
 UNNAMEABLE = ("address", "long", "markdown")
 SECTIONS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 
@@ -99,8 +124,15 @@ def _fill(store, number, text, now):
                    body=both)  # fmt: skip
     run = replace(edit, ref=f"run-{number}", tool="Bash", files_modified=(), tags=("error", text),
                   call=ToolCall((("command", *spans[0]),), spans[1], status=1))  # fmt: skip
+    lines = "".join(f"{sign}{line}\n" for sign in "-+" for line in text.split("\n"))
+    patch = f"*** Begin Patch\n*** Update File: src/{text}\n@@\n{lines}*** End Patch"
+    patched = replace(edit, ref=f"patch-{number}", tool="apply_patch", body=patch,
+                      call=ToolCall((("patch", 0, len(patch)),)))  # fmt: skip
     store.put([
         prepare_item(item("prompt", role="user", prompt_number=1)),
+        prepare_item(patched),
+        prepare_item(replace(edit, ref=f"formats-{number}", role="assistant", tool="", call=None,
+                             files_modified=(), body=FORMATS.replace("§", text))),
         prepare_item(item("message", role="tool", tool=text)),
         prepare_item(edit),
         prepare_item(run),
@@ -209,6 +241,10 @@ def test_hostile_text_stays_text_on_every_view(watched, viewer):
         harmless(viewer.page, watched)
         if number == 0 and route.path != "/review":  # it may have nothing to say of them
             expect(viewer.page.locator("main")).to_contain_text(MARK)
+    viewer.page.keyboard.press("Control+k")
+    viewer.page.keyboard.type("owned")
+    expect(viewer.page.get_by_role("option", name=MARK).first).to_be_visible()
+    harmless(viewer.page, watched)
 
 
 def test_hostile_text_makes_no_view_wider_than_a_phone(watched, viewer):

@@ -245,7 +245,7 @@ def test_several_are_retired_and_restored_with_one_dialog_each_by_keyboard(viewe
     expect(bulk).to_contain_text("2 chosen")
     bulk.get_by_role("button", name="Retire 2").press("Enter")
     asked = page.get_by_role("dialog")
-    expect(asked).to_contain_text("Also the 1 that are meant to be kept")
+    expect(asked).to_contain_text("Also the one that is meant to be kept")
     asked.get_by_role("checkbox").check()
     asked.get_by_label("Why (for the history)").fill("spring cleaning")
     asked.get_by_role("button", name="Retire").press("Enter")

@@ -69,8 +69,10 @@ def home(filled):
 def test_the_ledger_says_what_why_at_what_cost_and_what_came_of_it(viewer, filled):
     _, ids, one, _ = filled
     viewer.to(f"#/shown?session=S{one}")
-    turn = viewer.page.locator(".turn").filter(has_text="with prompt 1")
+    turn = viewer.page.locator(".given").filter(has_text="with prompt 1")
     expect(turn.locator("blockquote")).to_contain_text("How are webhooks retried?")
+    # The prompt stands above its lines, in the whole width.
+    assert turn.locator("blockquote").bounding_box()["width"] > 1_000
     line = turn.locator(".shown-line")
     expect(line).to_have_count(1)
     expect(line).to_contain_text("The webhook needs an idempotency key")
@@ -78,7 +80,7 @@ def test_the_ledger_says_what_why_at_what_cost_and_what_came_of_it(viewer, fille
     expect(line).to_contain_text("0.71")
     expect(line).to_contain_text("~20 of 900")
     expect(line.locator(".chip.good")).to_have_text("acted on")
-    start = viewer.page.locator(".turn").filter(has_text="at the start").locator(".shown-line")
+    start = viewer.page.locator(".given").filter(has_text="at the start").locator(".shown-line")
     expect(start.locator(".chip")).to_have_text("no sign of use")
     # The cost of all of it, without a claim of what it saved.
     expect(viewer.page.locator("main")).to_contain_text("made from ~1,300 tokens")

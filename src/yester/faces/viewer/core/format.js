@@ -4,7 +4,7 @@ import { h } from "/core/dom.js";
 
 const number = new Intl.NumberFormat("en");
 const day = new Intl.DateTimeFormat("en", { weekday: "short", day: "numeric", month: "short", year: "numeric" });
-const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hour12: false });
+const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
 export const count = (value) => number.format(value ?? 0);
 export const many = (value, one, more = one + "s") => `${count(value)} ${value === 1 ? one : more}`;
@@ -14,6 +14,8 @@ export const clockOf = (epoch) => (epoch ? clock.format(epoch) : "");
 export const plain = (name) => name.replaceAll("_", " ");
 const MORE = { memory: "memories", summary: "summaries" };
 export const manyOf = (number, kind) => many(number, plain(kind), MORE[kind] ?? `${plain(kind)}s`);
+/** The last part of a path, of whatever system. */
+export const fileName = (path) => path.split(/[\\/]/).at(-1);
 export const tokens = (value) => `~${count(value)} tokens`;
 
 /** Problems are written as parts of a line; alone they are sentences. */

@@ -85,7 +85,7 @@ export async function actAll(name, memories) {
   const given = await asked(`${does} ${many(memories.length, "memory", "memories")}?`, [
     h("ul.short", {}, memories.slice(0, LISTED).map((one) => h("li", {}, one.title)), memories.length > LISTED && h("li.quiet", {}, `and ${count(memories.length - LISTED)} more`)),
     usual && h("p", {}, usual),
-    kept.length > 0 && h("label.choose", {}, h("input", { type: "checkbox", name: "force", value: "1" }), h("span", {}, `Also the ${count(kept.length)} that are meant to be kept. `, h("span.quiet", {}, KEPT))), why()], { does, danger });
+    kept.length > 0 && h("label.choose", {}, h("input", { type: "checkbox", name: "force", value: "1" }), h("span", {}, kept.length === 1 ? "Also the one that is meant to be kept. " : `Also the ${count(kept.length)} that are meant to be kept. `, h("span.quiet", {}, KEPT))), why()], { does, danger });
   if (!given) return null;
   let done = 0, problem = null;
   for (const one of memories.filter((one) => given.force || !kept.includes(one))) {

@@ -45,7 +45,7 @@ export async function nothingFound(asked, filters, place, signal) {
   return h("section.notice", {},
     h("h2", {}, each(filters).length || asked.type ? "Nothing fits all of that" : "Nothing was found"),
     worked.length > 0 && [h("p", {}, "There is something"), h("ul", {}, worked.map((one) => h("li", {}, h("a", { href: one.href }, one.name))))],
-    !worked.length && h("p", {}, "Nor is there anything with less of it. Try other words for the same thing, the name of a file, or a part of a word with a star: ", h("code", {}, "migrat*"), "."),
+    !worked.length && h("p", {}, tries.length > 1 && "Nor is there anything with less of it. ", "Try other words for the same thing, the name of a file, or a part of a word with a star: ", h("code", {}, "migrat*"), "."),
     h("p", {}, h("a", { href: to("/search") }, "How to ask")));
 }
 

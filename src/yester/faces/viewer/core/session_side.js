@@ -1,7 +1,7 @@
 // Beside a transcript: its prompts with what came of each, and its files.
 
 import { h } from "/core/dom.js";
-import { clockOf, many } from "/core/format.js";
+import { clockOf, fileName, many } from "/core/format.js";
 import { fileLink } from "/core/parts.js";
 import { statusMark } from "/core/turn_status.js";
 
@@ -19,7 +19,7 @@ export function outlineOf(turns, address) {
 
 export function filesOf(files, project, address) {
   if (!files.length) return null;
-  const row = (one) => h("li", { title: one.path }, h("span.file-place", {}, fileLink(project, one.path, nameOf(one.path)), h("span.quiet", {}, folderOf(one.path))),
+  const row = (one) => h("li", { title: one.path }, h("span.file-place", {}, fileLink(project, one.path, fileName(one.path)), h("span.quiet", {}, folderOf(one.path))),
     h("a.small.quiet", { href: address(one.last), title: "Where it was touched last" },
       [one.edits && many(one.edits, "edit"), one.reads && many(one.reads, "read")].filter(Boolean).join(", ")));
   return h("details.files-panel", { open: matchMedia("(min-width: 64rem)").matches },
@@ -28,8 +28,7 @@ export function filesOf(files, project, address) {
     files.length > FIRST && h("details", {}, h("summary.small", {}, many(files.length - FIRST, "more", "more")), h("ul.files", {}, files.slice(FIRST).map(row))));
 }
 
-const nameOf = (path) => path.split("/").at(-1);
-const folderOf = (path) => path.split("/").slice(-3, -1).join("/");
+const folderOf = (path) => path.split(/[\\/]/).slice(-3, -1).join("/");
 
 /** Marks the prompt whose turn is at the top of what is looked at. */
 export function followTurns(outline, node, scroller, signal) {

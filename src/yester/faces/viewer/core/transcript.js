@@ -4,7 +4,7 @@
 import { copyButton } from "/core/clipboard.js";
 import { compareLines, countLines, countsOf, diffOf } from "/core/diff.js";
 import { fill, h } from "/core/dom.js";
-import { clockOf, count, dayOf, marked } from "/core/format.js";
+import { clockOf, count, dayOf, fileName, marked } from "/core/format.js";
 import { markdownOf } from "/core/markdown.js";
 import { fileLink } from "/core/parts.js";
 import { to } from "/core/router.js";
@@ -34,6 +34,7 @@ function bodyOf(row, is) {
   if (is === "tool") return toolOf(row, text);
   if (is === "thinking") return folded(["Thinking", h("span.begin", {}, begin(text))], () => prose(text));
   if (is === "task") return folded(["Task", h("span.begin", {}, begin(text))], () => prose(text));
+  if (row.type === "plan") return folded(["Plan", h("span.begin", {}, row.title || begin(text))], () => prose(text));
   if (row.kind === "summary") return folded(["Summary at compaction", h("span.begin", {}, begin(text))], () => prose(text));
   return long(text);
 }
@@ -44,7 +45,7 @@ function toolOf(row, text) {
   const { call } = row, failed = row.tags?.includes("error");
   const bad = failed && h("span.chip.bad", {}, call?.status > 0 ? `exit ${call.status}` : "failed");
   if (call?.changes.length) return editOf(row, bad);
-  const { input = text } = row, names = [...(row.files_modified ?? []), ...(row.files_read ?? [])].map((one) => one.split("/").at(-1));
+  const { input = text } = row, names = [...(row.files_modified ?? []), ...(row.files_read ?? [])].map(fileName);
   const line = begin(call?.command ?? "") || names.join(", ") || begin(input) || "(no words)";
   const link = h("p.small.links", {}, [...new Set([...(row.files_modified ?? []), ...(row.files_read ?? [])])].slice(0, 5).map((one) => [fileLink(row.project, one), " · "]), h("a", { href: to(`/item/${row.id}`) }, `#${row.id}`));
   return folded([h("b.tool", {}, row.tool), h("code.begin", {}, line), bad], () => [call?.command ? terminalOf(row) : plainCall(row, input), link]);
@@ -89,7 +90,7 @@ function diffsOf(row) {
 /** Edits, writes and patches: a diff for each file. */
 function editOf(row, bad) {
   const all = row.call.changes.flatMap((one) => compareLines(one.before, one.after)), counts = countLines(all);
-  const names = [...new Set(row.call.changes.map((one) => one.file.split("/").at(-1)))].join(", ");
+  const names = [...new Set(row.call.changes.map((one) => fileName(one.file)))].join(", ");
   return folded([h("b.tool", {}, row.tool), h("code.begin", {}, names), countsOf(counts), bad], () => [
     diffsOf(row),
     bad && row.output && [h("div.label", {}, "Output"), block(row.output)],
@@ -102,7 +103,7 @@ export const isRead = (row) => row.role === "tool" && !row.actor && row.files_re
 
 /** "12 reads": the entries inside, and the names of the files. */
 export function readsOf(rows, place) {
-  const files = [...new Set(rows.flatMap((row) => row.files_read))], names = files.map((one) => one.split("/").at(-1));
+  const files = [...new Set(rows.flatMap((row) => row.files_read))], names = files.map(fileName);
   const fold = h("details", {}, h("summary", {}, h("b.tool", {}, `${rows.length} reads`), h("span.begin.quiet", {}, names.join(", "))), h("div.inside.runs", {}, rows.map((row) => entryOf(row, place))));
   return h("div.entry-run", {}, fold);
 }

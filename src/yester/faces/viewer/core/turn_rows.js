@@ -1,7 +1,7 @@
 // Turns in lists: by session, a row each with what came of it, what was found out, and its files.
 
 import { h } from "/core/dom.js";
-import { clockOf, dayOf, duration, many, plain } from "/core/format.js";
+import { clockOf, dayOf, duration, fileName, many, plain } from "/core/format.js";
 import { fileLink } from "/core/parts.js";
 import { to } from "/core/router.js";
 import { statusChip, statusMark } from "/core/turn_status.js";
@@ -22,7 +22,7 @@ export function turnRow(turn, dated = false) {
       h("a.title", { href: turnAddress(turn), title: turn.prompt }, turn.title || "(no words)"),
       (said || turn.files.length > 0) && h("div.under", {},
         said && h("span.asked-words", {}, said),
-        turn.files.slice(0, FILES).map((path) => fileLink(turn.project, path, path.split("/").at(-1))),
+        turn.files.slice(0, FILES).map((path) => fileLink(turn.project, path, fileName(path))),
         more > 0 && h("span", {}, `+${more}`))),
     h("div.turn-chips", {}, turn.types.map((type) => h("span.chip", {}, plain(type))), statusChip(turn.status, turn.evidence)));
 }

@@ -6,7 +6,7 @@ import { coloured, languageOf } from "/core/code.js";
 import { copyButton } from "/core/clipboard.js";
 import { diffOf } from "/core/diff.js";
 import { h } from "/core/dom.js";
-import { clockOf, count, dayOf, duration, many, when } from "/core/format.js";
+import { clockOf, count, dayOf, duration, fileName, many, when } from "/core/format.js";
 import { linkOf } from "/core/parts.js";
 import { to } from "/core/router.js";
 import { stepping } from "/core/row_keys.js";
@@ -25,12 +25,12 @@ export async function show({ query, signal }) {
     return h("div.view", {}, h("h1", {}, "File"), h("section.notice", {}, h("p", {}, "Which one? Choose a file in a session, in the timeline or beside an item; each name leads here.")));
   }
   const file = await get("/api/file", { project: query.project, path: query.path }, signal);
-  const parts = file.path.split("/"), bad = file.turns.filter((one) => BAD.includes(one.status));
-  called = parts.at(-1);
+  const name = fileName(file.path), bad = file.turns.filter((one) => BAD.includes(one.status));
+  called = name;
   return h("article.view.file-view", {},
     h("div.page-head", {},
-      h("h1", {}, h("span.quiet.folder", {}, parts.length > 1 ? `${parts.slice(0, -1).join("/")}/` : ""), parts.at(-1)),
-      h("p.under", {}, h("a", { href: to("/timeline", { project: file.project }) }, file.project), " · ", summary(file), " ", copyButton(() => file.path, "Copy the path", "Copy path"),
+      h("h1", {}, h("span.quiet.folder", {}, file.path.slice(0, file.path.length - name.length)), name),
+      h("p.under", {}, h("a", { href: to("/timeline", { project: file.project }) }, file.project), " · ", file.history && [summary(file), " "], copyButton(() => file.path, "Copy the path", "Copy path"),
         " ", h("a", { href: to("/search", { files: file.path, project: file.project }) }, "Search in what is about it"))),
     h("div.two", {},
       h("div", {}, file.lines.length || file.history ? linesOf(file) : editsOf(file)),
@@ -42,9 +42,7 @@ export async function show({ query, signal }) {
     file.turns.length > 0 && [h("h2", {}, `Turns (${count(file.turns.length)})`), folded(file.turns, turnList, signal)]);
 }
 
-const summary = ({ lines, history, missing }) => (history
-  ? `${many(history.lines, "line")}, ${count(history.recorded)} of them written in recorded sessions${history.former_names.length ? `; formerly ${history.former_names.join(", ")}` : ""}`
-  : missing);
+const summary = ({ history }) => `${many(history.lines, "line")}, ${count(history.recorded)} of them written in recorded sessions${history.former_names.length ? `; formerly ${history.former_names.join(", ")}` : ""}`;
 
 // --- lines ------------------------------------------------------------------------------------------
 

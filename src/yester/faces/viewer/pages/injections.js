@@ -80,7 +80,7 @@ function turnOf(giving) {
   const [cost, made] = ["tokens", "discovery_tokens"].map((name) => giving.lines.reduce((sum, one) => sum + one[name], 0));
   // What is the same for all of them is said once.
   const reason = giving.lines.length > 1 && giving.lines.every((one) => one.reason === giving.reason) ? giving.reason : "";
-  return h("div.turn", {},
+  return h("div.given", {},
     h("h3", {}, clockOf(giving.epoch), " ", eventOf(giving),
       h("span.quiet.small", {}, ` ${many(giving.lines.length, "line")}, ${tokens(cost)}${made ? `, made from ${tokens(made)}` : ""}${reason ? `, all because: ${reason}` : ""}`)),
     giving.prompt && h("blockquote", {}, giving.prompt, giving.prompt.length >= CUT && " …"),

@@ -86,11 +86,12 @@ function head(item) {
 }
 
 function said(item) {
-  const sections = Object.entries(item.sections ?? {}).filter(([, text]) => text);
+  const sections = Object.entries(item.sections ?? {}).filter(([, text]) => text), text = item.narrative ?? "";
+  const facts = (item.facts ?? []).filter((fact) => !text.includes(fact)); // what stands in the text is said once
   return h("div.card.said-whole", {},
-    item.subtitle && h("p.subtitle", {}, item.subtitle),
+    item.subtitle && !text.includes(item.subtitle) && h("p.subtitle", {}, item.subtitle),
     item.narrative && (item.tool || item.role === "tool" ? callOf(item) : long(item.narrative)),
-    item.facts?.length > 0 && [h("h2", {}, "Facts"), h("ul.said-facts", {}, item.facts.map((fact) => h("li", {}, inline(fact))))],
+    facts.length > 0 && [h("h2", {}, "Facts"), h("ul.said-facts", {}, facts.map((fact) => h("li", {}, inline(fact))))],
     sections.map(([name, part]) => !item.narrative?.includes(part) && [h("h2", {}, wordOf(name)), long(part)]),
     !item.narrative && !item.subtitle && !item.facts?.length && !sections.length && h("p.quiet", {}, "It has no words beside its title."));
 }

@@ -7,6 +7,7 @@ import { fill, h } from "/core/dom.js";
 import { count, duration, many, tokens, when } from "/core/format.js";
 import { linkOf, nameOf } from "/core/parts.js";
 import { to } from "/core/router.js";
+import { statusChip } from "/core/turn_status.js";
 
 export const title = () => "Now";
 
@@ -93,7 +94,7 @@ function drawCards(body, cards, { now, running, last }) {
 
 function cardOf({ session, prompt, prompt_number: number, asked, waits, tool, errors, given, given_tokens: cost, used }, now) {
   return h(waits ? "article.card.session-card.waits" : "article.card.session-card", { "aria-label": `${session.agent} in ${session.project || "no project"}` },
-    h("div.top", {}, h("span.chip.agent", {}, session.agent), h("span.project", {}, h("b", {}, session.project || "no project"), session.branch && h("span.quiet", {}, ` on ${session.branch}`)),
+    h("div.top", {}, h("span.chip.agent", {}, session.agent), h("span.project", {}, h("bdi", { dir: "ltr" }, h("b", {}, session.project || "no project"), session.branch && h("span.quiet", {}, ` on ${session.branch}`))),
       h("span.minutes", { title: waits ? "Since the prompt" : "At work since the prompt" }, minutes(now - asked))),
     h("a.prompt", { href: to(`/session/S${session.db_id}`) }, prompt || session.title || "No prompt yet"),
     h("div.doing", {}, waits ? h("span.state.idle", {}, "waits for you") : h("span.state.busy", {}, "at work"),
@@ -110,7 +111,7 @@ function cardOf({ session, prompt, prompt_number: number, asked, waits, tool, er
 
 const openOf = (one) => [
   h("a.title", { href: to(`/item/${one.item}`) }, one.text || one.title),
-  h("div.under", {}, one.status && one.text !== one.title && [h(`span.status.is-${one.status}`, {}, one.status), " "], one.project || "no project", " · ", when(one.epoch),
+  h("div.under", {}, one.status && [statusChip(one.status), " "], one.project || "no project", " · ", when(one.epoch),
     one.session_db_id > 0 && [" · ", h("a", { href: to(`/session/S${one.session_db_id}`) }, "session")], one.text && one.title && one.text !== one.title && ` · ${one.title}`)];
 
 const decidedOf = (row) => [

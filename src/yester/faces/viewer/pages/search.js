@@ -6,12 +6,14 @@ import { histogram } from "/core/histogram.js";
 import { isSaved, savedList, toggleSaved } from "/core/saved_searches.js";
 import { FILTERS, chipsOf, each, facetsOf, read } from "/core/facets.js";
 import { choice } from "/core/fields.js";
+import { ticked } from "/core/clipboard.js";
 import { count, many, marked, sentence, tokens, when } from "/core/format.js";
 import { acting, linkOf, nameOf, notify } from "/core/parts.js";
 import { adjust, go, here, to } from "/core/router.js";
 import { stepping } from "/core/row_keys.js";
 import { explainOf } from "/core/score.js";
 import { nothingAsked, nothingFound } from "/core/search_help.js";
+import { statusChip, statusMark } from "/core/turn_status.js";
 
 export const title = ({ query }) => (query.query ? `${query.query} · Search` : "Search");
 
@@ -167,13 +169,15 @@ async function results({ asked, query, words, signal, none }) {
     const why = row.score !== undefined && row.kind !== "session" && h("button.why", {
       "aria-expanded": "false", "aria-controls": `why-${row.id}`, on: { click: () => toggle(row, at) },
     }, "Why here?");
-    const under = row.snippet || row.subtitle;
+    // What came of a turn stands before its evidence: "done: 3 passed".
+    const [, status = "", evidence = ""] = row.type === "turn" ? /^(\w+)(?:, [\w ]+)?(?:: (.*))?$/s.exec(row.subtitle ?? "") ?? [] : [], came = statusChip(status, evidence);
+    const under = row.snippet || (came ? evidence : row.subtitle);
     return h("article.hit", { id: `hit-${row.id}` },
-      h("span.icon", { title: nameOf(row), "aria-hidden": "true" }, row.icon),
+      came ? statusMark(status, evidence) : h("span.icon", { title: nameOf(row), "aria-hidden": "true" }, row.icon),
       h("div.said", {},
         h(row.kind === "message" ? "a.title.spoken" : "a.title", { href: linkOf(row) }, marked(row.title || "(no words)", light)),
-        under && h("p.snippet", {}, marked(under, light)),
-        h("div.under", {}, h("span.speaker", {}, speakerOf(row)), " · ", (!row.session_db_id || row.kind === "session") && [row.project || "no project", " · "], when(row.created_at_epoch), " · ", tokens(row.tokens),
+        under && h("p.snippet", {}, came && !row.snippet ? ticked(under) : marked(under, light)),
+        h("div.under", {}, h("span.speaker", {}, speakerOf(row)), " · ", came && [came, " "], (!row.session_db_id || row.kind === "session") && [row.project || "no project", " · "], when(row.created_at_epoch), " · ", tokens(row.tokens),
           row.duplicates > 0 && ` · ${many(row.duplicates, "other says", "others say")} the same`,
           row.stale && [" ", h("span.chip.warn", {}, row.stale)])),
       h("div.side", {}, row.score !== undefined && h("span.score", { title: "Score, from 0 to 1" }, row.score.toFixed(2)), why),

@@ -179,6 +179,11 @@ function blockOf(page, { rows, until }, before, around, address, { find }) {
     }
     for (const one of extra.below) inline(one);
   }
+  let said = ""; // a time that is that of the entry above is there for the pointer alone
+  for (const clock of cells.map((one) => one.node.querySelector(":scope > .clock")).filter(Boolean)) {
+    clock.classList.toggle("again", clock.textContent === said);
+    said = clock.textContent;
+  }
   const last = cells.filter((one) => one.main).length + 1;
   for (const [place, one] of beside.entries()) one.node.style.setProperty("--span", (beside[place + 1]?.row ?? last) - one.row || 1);
   return h("div.block", { "data-page": page }, cells.map((one) => one.node));
@@ -210,7 +215,7 @@ function headOf(session, shown, cost, resume) {
       ["Recorded", `${many(session.prompts, "prompt")}, ${many(session.items, "item")}`],
       ["Shown to it", shown ? h("a", { href: to("/shown", { session: `S${session.db_id}` }) }, `${many(shown, "line")}, ${tokens(cost)}`) : "nothing"],
       ["Folder", session.cwd && h("code", {}, session.cwd)], ["Id", h("code", {}, `S${session.db_id} ${session.session}`)]]),
-    h("div.tools", {}, resume && [h("span.quiet.small", {}, "Take it up again"), copyable(resume)], forgetting({ session: `S${session.db_id}` })));
+    h("div.tools", {}, resume && [h("span.quiet.small", {}, "Take it up again"), copyable(resume)], h("span.gap"), forgetting({ session: `S${session.db_id}` })));
 }
 
 /** Folded unless it is short: one comes for what was said. */

@@ -78,7 +78,7 @@ function helped(series, { use, note }, range) {
       h("div", {}, h("dt", {}, "Tokens given, and what they were made from"), h("dd", {}, read ? [h("b", {}, `~${short.format(read)}`), behind > 0 && ` from ~${short.format(behind)}`] : h("b", {}, "–")),
         h("dd.small.quiet", {}, read && behind ? `Agents read ~${count(read)} tokens. The sessions these lines were made from had ~${count(behind)}. ` : "", read > 0 && note))),
     given > 0 && h("div.plots", {},
-      h("div", {}, section("Used, by project", use.slice(0, PROJECTS).map((one) => h("div.bar.of-two", {}, h("span", {}, one.project || "no project"),
+      h("div", {}, section("Used, by project", use.slice(0, PROJECTS).map((one) => h("div.bar.of-two", {}, h("span", {}, one.project === "global" ? "everywhere" : one.project || "no project"),
         h("div.track", { "aria-hidden": "true" }, h("i", { style: { width: `${(one.given / most) * 100}%` } }), h("i.used", { style: { width: `${(one.used / most) * 100}%` } })),
         h("output", {}, `${count(one.used)} of ${count(one.given)}, ${percent(one.used, one.given)}`))),
       use.length > PROJECTS && h("p.quiet.small", {}, `and ${many(use.length - PROJECTS, "other project")}`))),
