@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -134,6 +134,9 @@ class Connection(Rows):
         with explain_errors(self._place):
             yield
 
+    def _stored_text(self, text: str) -> str:
+        return text.replace("\0", "\ufffd")
+
     def in_place(self) -> bool:
         try:
             return (
@@ -171,9 +174,8 @@ class Connection(Rows):
         with explain_errors(self._place):
             try:
                 self._db.begin(_LOCKS, self._patience if patience is None else patience)
-                self._locked, self._index.unfolded = lock, None
+                self._locked = lock
                 self._check_ours()
-                self._notice_moves()
                 self._tombstones.refresh()
                 yield
                 self._db.commit()
@@ -184,12 +186,20 @@ class Connection(Rows):
                 raise
             finally:
                 self._locked = None
+            with suppress(psycopg.Error):  # all is written; whoever writes next tries again
+                self._index.fold_many()
 
     def _check_ours(self) -> None:
         """Inside the transaction, so it holds to its end. Raises before anything is written."""
-        if (have := self._schema_version()) > self._version:
+        have, moves, restores = self._first_row(
+            "SELECT (SELECT max(version) FROM migration),"
+            " coalesce((SELECT value FROM meta WHERE key = 'moves'), ''),"
+            " coalesce((SELECT value FROM meta WHERE key = 'restores'), '0')"
+        )
+        self._compare_moves((moves, int(restores)))
+        if have > self._version:
             raise _newer(self._place, have, self._version)
-        if self._restore_count() != self._restores:
+        if int(restores) != self._restores:
             raise StoreReplaced(
                 f"{self.location} is another one now: something was forgotten; open it anew"
             )

@@ -9,11 +9,12 @@ import re
 import select
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property, lru_cache, partial
+from typing import Any, NamedTuple
 
+import msgspec
 import psycopg
 from psycopg.adapt import Loader
 from psycopg.types.numeric import Int8Dumper
@@ -32,6 +33,9 @@ _SPELLED = (
     (re.compile(r"(?<![\w.:\"])(window|offset)(?![\w\"])"), r'"\1"'),
     (re.compile(r"(?<![\w.])([\w.]+) COLLATE NOCASE IN \((\$[^()]*)\)"), r"lower(\1) IN (\2)"),
 )
+_NUMBERED = re.compile(r"\$(\d+)")
+# Rows whose values are all given, and what is to be done where one is there already.
+_INSERTED = re.compile(r"INSERT INTO (\w+)\(([^()]*)\) VALUES \((.*?)\)( ON CONFLICT.*)?$", re.S)
 _NOCASE = re.compile(r"(lower\([\w.]+\) IN )\(([^)]*)\)")
 
 
@@ -72,11 +76,14 @@ class _Number(Loader):
 
 
 class Found:
-    """The rows of an answer, as SQLite's cursor gives them."""
+    """The rows of an answer, as SQLite's cursor gives them; waited for when they are looked at."""
 
-    def __init__(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        self._rows = rows
-        self._next = iter(rows)
+    def __init__(self, fetch: Callable[[], list[tuple[Any, ...]]]) -> None:
+        self._fetch = fetch
+
+    @cached_property
+    def _next(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self._fetch())
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return self._next
@@ -88,14 +95,79 @@ class Found:
         return list(self._next)
 
 
+class Insertion(NamedTuple):
+    text: str
+    columns: dict[int, str]  # place → column
+
+
+@lru_cache(200)
+def insert_all(text: str) -> Insertion | None:
+    """The statement that inserts a row, for all rows of a JSON list; None where it is another one."""
+    match = _INSERTED.match(text)
+    if match is None:
+        return None
+    table, names, values, rest = match.groups()
+    columns, chosen = {}, []
+    for name, value in zip(names.split(", "), values.split(", "), strict=True):
+        place = _NUMBERED.fullmatch(value)
+        if place:
+            columns[int(place[1]) - 1] = name.strip('"')
+        chosen.append(f"r.{name}" if place else value)
+    rows = f"json_populate_recordset(NULL::{table}, $1::json) r"
+    inserted = f"INSERT INTO {table}({names}) SELECT {', '.join(chosen)} FROM {rows}{rest or ''}"
+    return Insertion(inserted, columns)
+
+
+def _fetch(cursor: psycopg.Cursor[Any]) -> list[tuple[Any, ...]]:
+    """All rows; none of a statement that gives none."""
+    try:
+        return cursor.fetchall()
+    except psycopg.ProgrammingError:
+        if cursor.pgresult is None or cursor.description:
+            raise
+        return []
+
+
+class Read(NamedTuple):
+    """A question that waits to be sent together with others."""
+
+    text: str
+    width: int  # columns of its answer
+    values: list[Any]
+
+
+@lru_cache(1_000)
+def join_reads(shared: str, reads: tuple[tuple[str, int], ...]) -> str:
+    """One statement for all: a row in which each column of each answer is an array."""
+    parts = []
+    for text, width in reads:
+        names = [f"c{number}" for number in range(width)]
+        columns = ", ".join(f"array_agg(x.{name})" for name in names)
+        parts.append(f"(SELECT {columns} FROM ({text}) x({', '.join(names)}))")
+    joined = ", ".join(f"{part} r{number}" for number, part in enumerate(parts))
+    return f"{shared}SELECT * FROM {joined}"
+
+
+def move_places(text: str, by: int) -> str:
+    """The same with places for values that are numbered from there on."""
+    return _NUMBERED.sub(lambda match: f"${int(match[1]) + by}", text)
+
+
 class Database:
-    """One connection, for one thread. Outside of a transaction each statement is one of its own."""
+    """One connection, for one thread. Outside of a transaction each statement is one of its own.
+
+    Inside, statements are sent without waiting for their answers (a pipeline): a trip to the server
+    is made where an answer is looked at, and at the end.
+    """
 
     def __init__(self, url: str, statement_ms: int = 60_000) -> None:
         self._tenant = self._account = self._projects = ""
         self._statement_ms = str(statement_ms)
-        self._changes = 0
         self.in_transaction = False
+        self._pipeline: Any = None
+        self._shared: list[Read] = []
+        self._waiting: list[Read] = []
+        self._answers: list[list[tuple[Any, ...]]] = []
         self._url, self._open = url, True
         self.connection = _take_connection(url)
 
@@ -119,10 +191,8 @@ class Database:
         """Let go of the connection: the next store of this process may have it."""
         if self._open:
             self._open = False
+            self._leave_pipeline()
             _give_back(self._url, self.connection)
-
-    def total_changes(self) -> int:
-        return self._changes
 
     def _renew(self) -> None:
         """Another connection, where the server has ended this one."""
@@ -132,56 +202,125 @@ class Database:
             self.connection = _take_connection(self._url)
             self._bind_user()
 
+    # --- transactions ----------------------------------------------------------------------------
+
     def begin(self, lock: int, patience: float) -> None:
         """A transaction of the only one who has this lock of the tenant."""
         self._renew()
-        with self.connection.pipeline():
-            self.connection.execute("BEGIN")
-            self.in_transaction = True
-            self._set_tenant()
-            wait = f"{max(1, int(patience * 1000))}ms"
-            self.connection.execute("SELECT set_config('lock_timeout', $1, true)", [wait])
-            keys = [lock, int(self._tenant)]
-            self.connection.execute("SELECT pg_advisory_xact_lock($1::int, $2::int)", keys)
+        self._enter_pipeline()
+        self.in_transaction = True
+        self.connection.execute("BEGIN")
+        self._set_tenant()
+        wait = f"{max(1, int(patience * 1000))}ms"
+        self.connection.execute("SELECT set_config('lock_timeout', $1, true)", [wait])
+        keys = [lock, int(self._tenant)]
+        self.connection.execute("SELECT pg_advisory_xact_lock($1::int, $2::int)", keys)
 
     def commit(self) -> None:
-        self.in_transaction = False
         self.connection.execute("COMMIT")
+        self._leave_pipeline()
+        self.in_transaction = False
 
     def roll_back(self) -> None:
         if self.in_transaction:
             self.in_transaction = False
+            with suppress(psycopg.Error):  # what went wrong has been raised already
+                self._leave_pipeline()
             if not self.connection.closed:
                 self.connection.execute("ROLLBACK")
+
+    def _enter_pipeline(self) -> None:
+        self._pipeline = self.connection.pipeline()
+        self._pipeline.__enter__()
+
+    def _leave_pipeline(self) -> None:
+        pipeline, self._pipeline = self._pipeline, None
+        if pipeline is not None:
+            pipeline.__exit__(None, None, None)
 
     def _set_tenant(self) -> None:
         values = [self._tenant, self._account, self._projects, self._statement_ms]
         self.connection.execute(_SETTINGS, values)
 
+    # --- statements ------------------------------------------------------------------------------
+
     def execute(self, sql: str, args: Any = ()) -> Found:
         """A statement of `store/rows`; values in their order, or by name."""
         text, names = translate_sql(sql)
-        values = [_plain(args[name]) for name in names]
-        return self.ask(text, values)
+        return self.ask(text, [_plain(args[name]) for name in names])
 
-    def ask(self, text: str, values: Sequence[Any] = ()) -> Found:
+    def ask(self, text: str, values: Sequence[Any] = (), binary: bool = False) -> Found:
         """In PostgreSQL's own words."""
         self._renew()
         if self.in_transaction:
-            cursor = self.connection.execute(text, values)
-        else:
-            with self.connection.pipeline():
-                self._set_tenant()
-                cursor = self.connection.execute(text, values)
-        self._changes += max(cursor.rowcount, 0)
-        return Found(cursor.fetchall() if cursor.description else ())
+            return Found(partial(_fetch, self.connection.execute(text, values, binary=binary)))
+        with self.connection.pipeline():
+            self._set_tenant()
+            cursor = self.connection.execute(text, values, binary=binary)
+        return Found(partial(_fetch, cursor))
+
+    def read(self, width: int, sql: str, *args: Any) -> Found:
+        """A question of `store/rows` whose answer has so many columns, none of them an array. It is
+        sent when one that waits is looked at, in one statement with all others that wait."""
+        self._waiting.append(self._read_of(sql, width, args))
+        at = len(self._answers) + len(self._waiting) - 1
+        answers = self._answers
+
+        def fetch() -> list[tuple[Any, ...]]:
+            if at >= len(answers):
+                self._send_reads()
+            return answers[at]
+
+        return Found(fetch)
+
+    def share(self, name: str, sql: str, *args: Any) -> None:
+        """Make an answer known under a name to the questions that wait and to those that come until
+        they are sent."""
+        read = self._read_of(sql, 0, args)
+        self._shared.append(read._replace(text=f"{name} AS MATERIALIZED ({read.text})"))
+
+    def forget_reads(self) -> None:
+        """Nobody will look at the answers that were not looked at."""
+        self._shared, self._waiting, self._answers = [], [], []
+
+    def _read_of(self, sql: str, width: int, args: Sequence[Any]) -> Read:
+        text, names = translate_sql(sql)
+        return Read(text, width, [_plain(args[int(name)]) for name in names])
+
+    def _send_reads(self) -> None:
+        shared, reads = self._shared, self._waiting
+        self._shared, self._waiting = [], []
+        values: list[Any] = []
+        texts = []
+        for read in (*shared, *reads):
+            texts.append(move_places(read.text, len(values)))
+            values += read.values
+        named = f"WITH {', '.join(texts[: len(shared)])} " if shared else ""
+        widths = [read.width for read in reads]
+        text = join_reads(named, tuple(zip(texts[len(shared) :], widths, strict=True)))
+        (row,) = self.ask(text, values, binary=True)
+        at = 0
+        for width in widths:
+            columns = [column or () for column in row[at : at + width]]
+            self._answers.append(list(zip(*columns, strict=True)))
+            at += width
 
     def executemany(self, sql: str, rows: Iterable[Any]) -> None:
+        """For each of the rows; those to insert go in one statement."""
         text, names = translate_sql(sql)
         values = [[_plain(row[name]) for name in names] for row in rows]
-        if values:
-            with self.connection.cursor() as cursor:
-                cursor.executemany(text, values)
+        if not values:
+            return
+        inserted = insert_all(text)
+        if inserted is None:
+            self.connection.cursor().executemany(text, values)
+            return
+        columns = [inserted.columns[place] for place in range(len(names))]
+        documents = [
+            {name: _json_value(value) for name, value in zip(columns, row, strict=True)}
+            for row in values
+        ]
+        self.ask(inserted.text, [msgspec.json.encode(documents).decode()])
 
     def walk(self, sql: str, size: int = 2_000) -> Iterator[tuple[Any, ...]]:
         """The rows of an answer, a page at a time; inside a transaction."""
@@ -194,12 +333,18 @@ class Database:
         """By way of a table that is ours alone: COPY goes past row-level security, and may not."""
         names = ", ".join(f'"{name}"' for name in columns)
         run = self.connection.execute
+        self._leave_pipeline()  # in which nothing is copied
         run(f"CREATE TEMPORARY TABLE coming AS SELECT {names} FROM {table} WITH NO DATA")
         with self.connection.cursor() as cursor, cursor.copy("COPY coming FROM STDIN") as copy:
             for row in rows:
                 copy.write_row([_plain(value) for value in row])
         run(f"INSERT INTO {table} ({names}) SELECT * FROM coming")
         run("DROP TABLE coming")
+        self._enter_pipeline()
+
+
+def _json_value(value: Any) -> Any:
+    return f"\\x{value.hex()}" if isinstance(value, bytes) else value
 
 
 def _plain(value: Any) -> Any:
@@ -285,6 +430,6 @@ def _connect(url: str) -> psycopg.Connection[Any]:
     connection.adapters.register_loader("numeric", _Number)
     # Every question is one of a tenant's, and every key begins with it: an index always helps. A
     # plan made while a table was small is kept, and would read all of it later.
-    connection.execute("SET enable_seqscan = off; SET random_page_cost = 1.1")
+    connection.execute("SET enable_seqscan = off; SET random_page_cost = 1.1; SET jit = off")
     connection.execute("SET search_path = yester, pg_catalog")
     return connection

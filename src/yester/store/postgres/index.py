@@ -13,6 +13,8 @@ from yester.text.document import read_fields
 from yester.text.terms import term_hash
 
 _FOLDED = 200  # items that may stand beside the lists
+_MANY = 1_000  # items at once that are folded with the batch
+_EACH = 100  # items of ours, until we look how many there are
 _KNOWN_TERMS = 500_000  # bound of the set that saves writing known terms again
 _OF_LENGTHS = ("project", "kind", "field")
 _ADD_LENGTHS = put_sql("length", (*_OF_LENGTHS, "items", "terms"), _OF_LENGTHS, adding=True)
@@ -34,7 +36,7 @@ class IndexWriter:
     def __init__(self, db: Any) -> None:
         self._db = db
         self._known: set[tuple[int, str]] = set()  # terms that stand in `term` already
-        self.unfolded: int | None = None  # so many stand beside the lists
+        self.written = 0  # items, since lists were folded by us
         self._clear_batch()
 
     def _clear_batch(self) -> None:
@@ -65,9 +67,10 @@ class IndexWriter:
         fields = read_fields(row[0])
         hashes = set[int]().union(*(field.hashes for field in fields))
         self._measure_fields(project, kind, [(field.field, field.length) for field in fields], -1)
-        before = self._db.total_changes()
-        self._db.execute("DELETE FROM unfolded WHERE item = ? AND sign > 0", (id_,))
-        if self._db.total_changes() == before:  # it is in the lists
+        beside = self._db.execute(
+            "DELETE FROM unfolded WHERE item = ? AND sign > 0 RETURNING 1", (id_,)
+        ).fetchone()
+        if beside is None:  # it is in the lists
             self._db.execute(
                 "INSERT INTO unfolded(item, sign, project, terms) VALUES (?, -1, ?, ?)",
                 (id_, project, array_text(map(signed_hash, hashes))),
@@ -84,6 +87,7 @@ class IndexWriter:
     def clear_index(self) -> None:
         """Empty the whole index."""
         self.forget_batch()
+        self._db.ask("SELECT fold(0)")  # from here on to the end nobody else does
         for table in ("item_terms", "posting", "unfolded", "length", "term"):
             self._db.execute(f"DELETE FROM {table}")
 
@@ -98,7 +102,7 @@ class IndexWriter:
         many(
             "INSERT INTO unfolded(item, sign, project, terms) VALUES (?, 1, ?, ?)",
             [
-                (id_, project, array_text(signed_hash(term_hash(term)) for term in document.terms))
+                (id_, project, [signed_hash(term_hash(term)) for term in document.terms])
                 for id_, project, document in documents
             ],
         )
@@ -106,17 +110,18 @@ class IndexWriter:
         sums = [(*key, *both) for key, both in sorted(self._lengths.items())]
         many(_ADD_LENGTHS, [dict(zip(columns, row, strict=True)) for row in sums])
         self._write_terms()
+        self.written += len(documents)
+        if len(documents) >= _MANY:
+            self._db.ask("SELECT fold(1)")
+            self.written = 0
         self._clear_batch()
-        self._fold_many(len(documents))
 
-    def _fold_many(self, new: int) -> None:
-        if self.unfolded is None:  # others may have written
-            self.unfolded = self._db.execute("SELECT count(*) FROM unfolded").fetchone()[0]
-        else:
-            self.unfolded += new
-        if self.unfolded >= _FOLDED:
-            self._db.execute("SELECT fold()")
-            self.unfolded = 0
+    def fold_many(self) -> None:
+        """After a transaction: what has been written goes into the lists, where it is much. Others
+        write meanwhile; where one of them is at it already, it is left to that one."""
+        if self.written >= _EACH:
+            self.written = 0
+            self._db.ask(f"SELECT fold({_FOLDED})")
 
     def _write_terms(self) -> None:
         new = {(project, term) for _, project, doc in self._documents for term in doc.terms}

@@ -57,7 +57,7 @@ class PostgresStore(ServerSearch, ForgetRows, JoinRows, FeedRows):
 
     def _count_restore(self) -> None:
         super()._count_restore()
-        self._db.ask("SELECT fold()")
+        self._db.ask("SELECT fold(0)")
         self._db.ask(
             "DELETE FROM term t WHERE NOT EXISTS"
             " (SELECT 1 FROM posting p WHERE p.term = t.hash AND p.project = t.project)"

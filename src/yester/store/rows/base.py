@@ -56,6 +56,10 @@ class Rows:
     def _explain_errors(self) -> AbstractContextManager[None]:
         raise NotImplementedError
 
+    def _stored_text(self, text: str) -> str:
+        """As it stands in a column."""
+        return text
+
     def _require_lock(self, lock: Lock) -> None:
         if self._locked != lock:
             raise RuntimeError(f"this is written in transaction({lock!r}), not in {self._locked!r}")
@@ -72,7 +76,9 @@ class Rows:
     def _notice_moves(self) -> None:
         """What is remembered of rows goes when somebody, we or others, has moved items or restored
         a backup."""
-        moves = self._get_meta("moves"), self._restore_count()
+        self._compare_moves((self._get_meta("moves"), self._restore_count()))
+
+    def _compare_moves(self, moves: tuple[str, int]) -> None:
         if moves != self._moves:
             self._moves = moves
             self._forget_rows()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from yester.model import (
@@ -42,18 +42,21 @@ class ItemRows(PlaceRows, VectorRows, LineRows):
         # The same identity twice in one batch: the later one is the truth.
         latest = {(e.item.source, e.item.kind, e.item.ref): e for e in entries}
         unchanged, added = told - len(entries), 0
+        found = self._find_known(list(latest))
+        any_event = self._db.execute("SELECT 1 FROM event LIMIT 1")
         first_id = self._next_id("item")
-        hooked = self._first_row("SELECT 1 FROM event LIMIT 1") is not None
-        values: list[dict[str, Any]] = []
+        known, hooked = dict(found), any_event.fetchone() is not None
+        values: dict[int, dict[str, Any]] = {}
         written: list[tuple[int, Item]] = []
         edits: list[tuple[int, Sequence[EditedLines]]] = []
         touched: dict[int, int] = {}
         for (source, kind, ref), entry in latest.items():
-            old = self._known_row(source, kind, ref)
+            old = known.get((source, kind, ref))
             item = entry.item
             adopted = old is None and hooked and bool(item.alias)
             if adopted:
                 old = self._adopt_row(item)
+                known.pop((source, kind, item.alias), None)
             same = old is not None and old[1] == entry.hash
             if not lifted and kind == "memory":
                 same = same or self._is_protected(old[0] if old else 0, source, ref)
@@ -80,10 +83,10 @@ class ItemRows(PlaceRows, VectorRows, LineRows):
                     self._count_move()
             written.append((id_, item))
             edits.append((id_, entry.edits))
-            values.append(rows.item_values(item, id_, entry.hash, project, session))
+            values[id_] = rows.item_values(item, id_, entry.hash, project, session)
             if item.status == "active":
                 self._index.add_item(id_, project, session, item, entry.document)
-        self._db.executemany(rows.PUT, values)
+        self._db.executemany(rows.PUT, values.values())
         self._link_items(written)
         self._put_lines(edits)
         self.queue_sessions(touched)
@@ -99,9 +102,24 @@ class ItemRows(PlaceRows, VectorRows, LineRows):
             id_ = self._known_row(item.source, item.kind, item.ref)[0]
             self._db.execute("DELETE FROM item_evidence WHERE item = ?", (id_,))
             self._db.executemany(
-                "INSERT INTO item_evidence VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                "INSERT INTO item_evidence(item, fact, source) VALUES (?, ?, ?)"
+                " ON CONFLICT DO NOTHING",
                 [(id_, fact, source) for fact, source in entry.evidence],
             )
+
+    def _find_known(
+        self, identities: Sequence[tuple[str, str, str]]
+    ) -> Iterator[tuple[tuple[str, str, str], tuple[int, bytes, int]]]:
+        """Of the items with these (source, kind, ref) what `_known_row` gives."""
+        wanted = [[self._stored_text(text) for text in identity] for identity in identities]
+        found = self._db.execute(
+            "WITH w AS MATERIALIZED (SELECT key, value ->> 'a' AS source, value ->> 'b' AS kind,"
+            " value ->> 'c' AS ref FROM json_each(?, '$'))"
+            " SELECT w.key, i.id, i.hash, i.project FROM w CROSS JOIN item i"
+            " ON i.ref = w.ref AND i.kind = w.kind AND i.source = w.source",
+            (rows.json_text([dict(zip("abc", one, strict=True)) for one in wanted]),),
+        )
+        return ((identities[int(row[0])], row[1:]) for row in found)
 
     def _known_row(self, source: str, kind: str, ref: str) -> Any:
         """(id, hash, project) of the item with this identity, or None."""
@@ -142,11 +160,12 @@ class ItemRows(PlaceRows, VectorRows, LineRows):
             ],
         )
         self._db.executemany(
-            "INSERT INTO item_concept VALUES (?, ?) ON CONFLICT DO NOTHING",
+            "INSERT INTO item_concept(concept, item) VALUES (?, ?) ON CONFLICT DO NOTHING",
             [(concept.lower(), id_) for id_, item in items for concept in item.concepts],
         )
         self._db.executemany(
-            "INSERT INTO unembedded VALUES (?, ?, cast(1000 * unixepoch('subsec') AS BIGINT))"
+            "INSERT INTO unembedded(item, epoch, queued)"
+            " VALUES (?, ?, cast(1000 * unixepoch('subsec') AS BIGINT))"
             " ON CONFLICT(item) DO UPDATE SET epoch = excluded.epoch, queued = excluded.queued",
             [
                 (id_, item.epoch)

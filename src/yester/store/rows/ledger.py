@@ -187,9 +187,8 @@ class LedgerRows(Rows):
 
     def retract(self, kind: type[Row], where: Mapping[str, object]) -> int:
         condition = _row_condition(LEDGER[kind], where)
-        before = self._db.total_changes()
-        self._db.execute(f"DELETE FROM {LEDGER[kind].name} WHERE {condition.sql}", condition.values)
-        return int(self._db.total_changes() - before)
+        sql = f"DELETE FROM {LEDGER[kind].name} WHERE {condition.sql} RETURNING 1"
+        return len(self._db.execute(sql, condition.values).fetchall())
 
     # --- reading -----------------------------------------------------------------------------
 

@@ -130,7 +130,8 @@ class PlaceRows(LedgerRows):
         if since is None:
             since = dict(self._db.execute("SELECT id, 0 FROM session"))
         self._db.executemany(
-            "INSERT INTO undistilled VALUES (?, 1, ?) ON CONFLICT(session) DO UPDATE SET"
+            "INSERT INTO undistilled(session, changes, since) VALUES (?, 1, ?)"
+            " ON CONFLICT(session) DO UPDATE SET"
             " changes = undistilled.changes + 1,"
             " since = min(undistilled.since, excluded.since)",
             sorted(since.items()),

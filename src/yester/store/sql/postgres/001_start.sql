@@ -322,17 +322,25 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
          WHERE y.term = ANY (_terms) AND (_projects IS NULL OR u.project = ANY (_projects))
       ) x GROUP BY x.term) f ON f.term = t.term
 $$;
--- Everything that is not yet in the lists, into them. Whoever calls it holds the tenant's lock.
-CREATE FUNCTION fold() RETURNS void LANGUAGE plpgsql AS $$
+-- Everything that is not yet in the lists, into them, where that are so many items. Others may write
+-- meanwhile; where somebody else folds, nothing is done. Who must have everything in the lists says 0.
+CREATE FUNCTION fold(_least int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE taken unfolded[];
 BEGIN
-  IF EXISTS (SELECT 1 FROM unfolded WHERE sign < 0) THEN
-    UPDATE posting p
-       SET ids = ARRAY(SELECT y FROM unnest(p.ids) y WHERE y <> ALL (d.less) ORDER BY y)
-      FROM (SELECT x.term, u.project, array_agg(u.item) AS less
-              FROM unfolded u CROSS JOIN unnest(u.terms) x(term) WHERE u.sign < 0 GROUP BY 1, 2) d
-     WHERE p.term = d.term AND p.project = d.project AND p.ids && d.less;
+  IF _least = 0 THEN PERFORM pg_advisory_xact_lock(7002, tenant());
+  ELSIF NOT pg_try_advisory_xact_lock(7002, tenant()) THEN RETURN;
   END IF;
-  WITH gone AS (DELETE FROM unfolded RETURNING item, sign, project, terms),
+  IF (SELECT count(*) FROM unfolded) < _least THEN RETURN; END IF;
+  -- What somebody is taking out again is left to the next time.
+  WITH free AS (SELECT item, sign FROM unfolded FOR UPDATE SKIP LOCKED),
+  gone AS (DELETE FROM unfolded u USING free f WHERE u.item = f.item AND u.sign = f.sign RETURNING u)
+  SELECT array_agg(g.u) INTO taken FROM gone g;
+  UPDATE posting p
+     SET ids = ARRAY(SELECT y FROM unnest(p.ids) y WHERE y <> ALL (d.less) ORDER BY y)
+    FROM (SELECT x.term, u.project, array_agg(u.item) AS less
+            FROM unnest(taken) u CROSS JOIN unnest(u.terms) x(term) WHERE u.sign < 0 GROUP BY 1, 2) d
+   WHERE p.term = d.term AND p.project = d.project AND p.ids && d.less;
+  WITH gone AS (SELECT item, sign, project, terms FROM unnest(taken)),
   delta AS (
     SELECT x.term, g.project, sum(g.sign)::int AS items,
            coalesce(array_agg(g.item) FILTER (WHERE g.sign > 0), '{}') AS more
