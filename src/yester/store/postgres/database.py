@@ -102,7 +102,7 @@ class Insertion(NamedTuple):
 
 @lru_cache(200)
 def insert_all(text: str) -> Insertion | None:
-    """The statement that inserts a row, for all rows of a JSON list; None where it is another one."""
+    """The statement that inserts a row, for all rows of a JSON list; None: it is another one."""
     match = _INSERTED.match(text)
     if match is None:
         return None
@@ -351,6 +351,8 @@ def _plain(value: Any) -> Any:
     """SQLite has no truth values, and a text of PostgreSQL's no NUL."""
     if isinstance(value, bool):
         return int(value)
+    if isinstance(value, list):
+        return [_plain(one) for one in value] if value and isinstance(value[0], str) else value
     if isinstance(value, str) and "\0" in value:
         return value.replace("\0", "\ufffd")
     return value

@@ -142,16 +142,6 @@ class IndexWriter:
             )
 
 
-def count_items(db: Any, terms: Sequence[str], projects: Sequence[int]) -> dict[str, int]:
-    """How many items hold these terms, of these projects or of all."""
-    if not terms:
-        return {}
-    hashes = array_text(signed_hash(term_hash(term)) for term in terms)
-    within = array_text(projects) if projects else None
-    ((held,),) = db.ask("SELECT frequencies($1::int[], $2::bigint[])", [hashes, within])
-    return dict(zip(terms, held, strict=True))
-
-
 def must_condition(must: Expression | None) -> Condition | None:
     """What every answer must fulfil, as a condition on `item i`. A phrase becomes its terms: there
     are no positions here, whoever asks looks at the text. None where it restricts nothing."""

@@ -1,44 +1,243 @@
-"""Searching on PostgreSQL: lists of terms, and codes of vectors compared by the server."""
+"""Searching on PostgreSQL: lists of terms, and codes of vectors compared by the server.
+
+Each trip to the server is one statement with everything that can be asked by then: a search makes
+two for what is found, one for what stands beside it, one for texts. So ids of projects are looked
+up by the statements that need them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from heapq import nlargest
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from yester.model import ANYTHING, Filters, Nearness, Probe, replace
+from yester import model
+from yester.model import (
+    ANYTHING,
+    Candidate,
+    Filters,
+    Nearness,
+    Neighbours,
+    Probe,
+    ProbeResult,
+    TurnKey,
+    replace,
+)
 from yester.store.postgres import index
 from yester.store.postgres.connection import Connection
-from yester.store.postgres.index import array_text, signed_hash
+from yester.store.postgres.index import signed_hash
+from yester.store.rows import rows, search
 from yester.store.rows.rows import Condition
 from yester.store.rows.search import EACH, FEWEST, WIDER, SearchRows, Weighted
 from yester.store.rows.vectors import nearest_parts
-from yester.text.terms import term_hash
+from yester.text.terms import inverse_frequency, term_hash
 from yester.text.vectors import sign_code
 
 _POSTINGS = 3_500  # looked at per query: enough for the rarest terms of any question
 _LISTS = 32  # terms that choose candidates; all of them score
+_LISTED_NAMES = "SELECT value FROM json_each(?, '$')"
 
 
 class ServerSearch(Connection, SearchRows):
     """The part of `PostgresStore` that is asked in the way of PostgreSQL."""
 
-    def _by_words(
-        self, weighted: Weighted, probe: Probe, projects: Sequence[int], _sessions: Sequence[int]
-    ) -> list[int]:
-        limit = probe.words
-        condition = self._choice_condition(probe)
-        if not weighted:
-            if not (projects or condition):
-                return []
-            condition = condition or Condition()
-            if projects:
-                condition.require_one_of("i.project", projects)
-            condition.require("i.status = 'active'")
-            return self._all_ids(
-                f"SELECT i.id FROM item i WHERE {condition.sql} ORDER BY i.id DESC LIMIT ?",
-                *condition.values, limit,
+    def _read(self, width: int, sql: str, *values: object) -> Iterable[tuple[Any, ...]]:
+        return self._db.read(width, sql, *values)
+
+    def _filter_items(self, filters: Filters, statuses: Sequence[str] = ("active",)) -> Condition:
+        others = replace(filters, projects=(), session="", session_id=0)
+        condition = rows.filter_condition(others, (), (), statuses)
+        within = _within("i.project", filters.projects)
+        condition.require(within.sql, *within.values)
+        if filters.session_id:
+            condition.require("i.session = ? AND i.session <> 0", filters.session_id)
+        elif filters.session:
+            condition.require(
+                "i.session <> 0 AND i.session = ANY (ARRAY(SELECT find_sessions(?, ?)))",
+                filters.session, rows.prefix_pattern(filters.session),
             )  # fmt: skip
+        return condition
+
+    # --- what is found ---------------------------------------------------------------------------
+
+    def probe(self, probe: Probe) -> ProbeResult:
+        self._db.forget_reads()
+        filters = probe.filters
+        own = replace(filters, projects=(probe.project,))
+        asked = [filters, own] if probe.own and not filters.projects else [filters]
+        places = self._read(3, "SELECT id, key, name FROM project ORDER BY name")
+        lengths = self._read_lengths(filters)
+        frequencies = self._read_frequencies(list(probe.terms), filters)
+        names_alike = self._read_alike(probe)
+        concepts = self._read(
+            1, f"SELECT j.value FROM ({_LISTED_NAMES}) j"
+            " WHERE EXISTS (SELECT 1 FROM item_concept c WHERE c.concept = j.value)",
+            rows.json_text(list(dict.fromkeys(probe.names))),
+        ) if probe.names else ()  # fmt: skip
+        touching = self._read_touching(probe.files, filters, probe.most_files)
+        named = self._read_touching(probe.paths, filters, probe.most_files)
+        editing = self._read_editing(probe.worked, filters, probe.most_files)
+        changed = self._read_changed(filters) if probe.worked else ()
+        written = self._read_written(probe.written, filters)
+        near = self._nearest_of(probe, asked)
+
+        items, means = search.mean_lengths(lengths)
+        by_hash: Mapping[int, int] = dict(frequencies)
+        held = {term: by_hash.get(signed_hash(term_hash(term)), 0) for term in probe.terms}
+        alike, among = _choose_alike(names_alike, list(probe.begin))
+        shares = dict(probe.terms)
+        for term, names in alike.items():
+            for name in names:
+                shares[name] = max(shares.get(name, 0.0), probe.begin[term])
+        held |= {name: among[name] for name in shares if name not in held}
+        weighted = [
+            (term, share * inverse_frequency(held[term], items), held[term])
+            for term, share in shares.items()
+            if held[term]
+        ]
+        if probe.rarest:
+            weighted = sorted(weighted, key=lambda one: one[2])[: probe.rarest]
+
+        touched = self._lines_by_path(changed)
+        rewritten = self._read_written(list(touched), filters)
+        edited = search.turns_of(editing)
+        about, about_named = dict(touching), dict(named)
+        known = [name for (name,) in concepts]
+        others: Iterable[int] = ()
+        if probe.must is None:
+            others = (*near, *about, *about_named, *(item for _, item in edited.values()))
+        chosen = self._read_choice(weighted, probe, asked)
+        self._db.share(
+            "wanted", "SELECT id AS value FROM chosen UNION SELECT value FROM json_each(?)",
+            str(list(dict.fromkeys(others))),
+        )  # fmt: skip
+        found = self._read(
+            10, search.candidates_sql("wanted", self._filter_items(ANYTHING)), "active"
+        )
+        having = self._read_having("wanted", known)
+        candidates = {row[0]: Candidate._make(row) for row in found}
+        words = [id_ for (id_,) in chosen]
+        in_order = dict.fromkeys((*words, *others))
+        projects = list(places)
+        here = (id_ for id_, key, name in projects if probe.project in (key, name))
+        return ProbeResult(
+            model.Statistics(items, held, means), alike,
+            [candidates[id_] for id_ in in_order if id_ in candidates],
+            frozenset(words), near, about, about_named, len(known), dict(having),
+            next(here, 0), {key: name for _, key, name in projects} if probe.words else {},
+            search.add_rewritten(
+                edited, self._count_rewritten(touched, self._edits_of(rewritten))
+            ),
+            self._edits_of(written), self._hash_lines(probe.lines),
+        )  # fmt: skip
+
+    def _read_having(self, source: str, names: Sequence[str]) -> Iterable[Any]:
+        """How many of these concepts each item has."""
+        if not names:
+            return ()
+        return self._read(
+            2,
+            f"SELECT c.item, count(*) FROM {source} j CROSS JOIN item_concept c"
+            f" ON c.item = j.value AND c.concept IN ({_LISTED_NAMES}) GROUP BY c.item",
+            rows.json_text(list(names)),
+        )
+
+    # --- by words --------------------------------------------------------------------------------
+
+    def _read_lengths(self, filters: Filters) -> Iterable[Any]:
+        within = _within("project", filters.projects)
+        return self._read(
+            4, "SELECT kind, field, sum(items)::bigint, sum(terms)::bigint FROM length"
+            f" WHERE {within.sql} GROUP BY kind, field", *within.values,
+        )  # fmt: skip
+
+    def _read_frequencies(self, terms: Sequence[str], filters: Filters) -> Iterable[Any]:
+        """How many items hold each of these terms, by its hash."""
+        if not terms:
+            return ()
+        hashes = [signed_hash(term_hash(term)) for term in terms]
+        within = _within("project", filters.projects)
+        return self._read(
+            2,
+            "SELECT x.term, sum(x.items)::bigint FROM (SELECT term, items FROM posting"
+            f" WHERE term = ANY (?::int[]) AND part = 0 AND {within.sql}"
+            " UNION ALL SELECT y.term, u.sign FROM unfolded u CROSS JOIN unnest(u.terms) y(term)"
+            f" WHERE y.term = ANY (?::int[]) AND {within.sql}) x GROUP BY x.term",
+            hashes, *within.values, hashes, *within.values,
+        )  # fmt: skip
+
+    def _read_alike(self, probe: Probe) -> Iterable[Any]:
+        """Known terms that may stand for those nobody has, or for any that is only the beginning of
+        one: (its place, the name, how many items hold it, how many of the projects asked for)."""
+        begin = probe.begin
+        if not begin:
+            return ()
+        shorter = [
+            (place, name)
+            for place, term in enumerate(begin, 1)
+            for name in search.shorter_terms(term)
+        ]
+        within = _within("project", probe.filters.projects)
+        return self._read(
+            4,
+            "WITH lacking AS MATERIALIZED (SELECT w.n, w.term FROM"
+            " unnest(?::text[], ?::int[], ?::boolean[]) WITH ORDINALITY w(term, hash, always, n)"
+            " WHERE w.always OR coalesce((SELECT sum(items) FROM posting"
+            f" WHERE term = w.hash AND part = 0 AND {within.sql}), 0)"
+            " + coalesce((SELECT sum(sign) FROM unfolded"
+            f" WHERE w.hash = ANY (terms) AND {within.sql}), 0) <= 0),"
+            " name AS MATERIALIZED (SELECT l.n, t.text, t.hash FROM lacking l CROSS JOIN LATERAL"
+            " (SELECT DISTINCT text, hash FROM term WHERE text > l.term"
+            f" AND text < l.term || chr(1114111) ORDER BY text LIMIT {search.MOST_ALIKE}) t"
+            " UNION ALL SELECT s.n, s.text, s.hash"
+            " FROM unnest(?::int[], ?::text[], ?::int[]) s(n, text, hash)"
+            " WHERE s.n IN (SELECT n FROM lacking)),"
+            " beside AS MATERIALIZED (SELECT y.term, sum(u.sign) AS items,"
+            f" sum(u.sign) FILTER (WHERE {within.sql}) AS own FROM unfolded u"
+            " CROSS JOIN unnest(u.terms) y(term)"
+            " WHERE y.term IN (SELECT hash FROM name) GROUP BY y.term),"
+            " counted AS MATERIALIZED (SELECT p.term, sum(p.items) AS items,"
+            f" sum(p.items) FILTER (WHERE {within.sql}) AS own"
+            " FROM (SELECT DISTINCT hash FROM name) h CROSS JOIN posting p"
+            " ON p.term = h.hash AND p.part = 0 GROUP BY p.term)"
+            " SELECT n.n, n.text, (coalesce(c.items, 0) + coalesce(b.items, 0))::bigint,"
+            " (coalesce(c.own, 0) + coalesce(b.own, 0))::bigint FROM name n"
+            " LEFT JOIN counted c ON c.term = n.hash LEFT JOIN beside b ON b.term = n.hash",
+            list(begin), [signed_hash(term_hash(term)) for term in begin],
+            [share == 1.0 for share in begin.values()], *within.values, *within.values,
+            [place for place, _ in shorter], [name for _, name in shorter],
+            [signed_hash(term_hash(name)) for _, name in shorter],
+            *within.values, *within.values,
+        )  # fmt: skip
+
+    def _read_choice(
+        self, weighted: Weighted, probe: Probe, asked: Sequence[Filters]
+    ) -> Iterable[Any]:
+        """The ids of what the words choose, known to other questions as `chosen`."""
+        parts, values = [], list[Any]()
+        if probe.words and (weighted or probe.must is not None):
+            for filters in asked:
+                sql, more = self._choice_sql(weighted, replace(probe, filters=filters))
+                parts.append(f"({sql})")
+                values += more
+        sql = " UNION ALL ".join(parts) or "SELECT 0::bigint AS id WHERE false"
+        self._db.share("chosen", sql, *values)
+        return self._read(1, "SELECT id FROM chosen")
+
+    def _choice_sql(self, weighted: Weighted, probe: Probe) -> tuple[str, list[Any]]:
+        filters, limit = probe.filters, probe.words
+        condition = self._choice_condition(probe)
+        narrowed = bool(filters.projects or condition)
+        if not weighted:
+            if not narrowed:
+                return "SELECT 0::bigint AS id WHERE false", []
+            condition = condition or Condition()
+            within = _within("i.project", filters.projects)
+            condition.require(within.sql, *within.values)
+            condition.require("i.status = 'active'")
+            return (
+                f"SELECT i.id FROM item i WHERE {condition.sql} ORDER BY i.id DESC LIMIT ?",
+                [*condition.values, limit],
+            )
         by_rarity = sorted(weighted, key=lambda entry: entry[2])[:_LISTS]
         chosen, left = 0, _POSTINGS
         for _, _, postings in by_rarity:
@@ -46,46 +245,37 @@ class ServerSearch(Connection, SearchRows):
                 break
             chosen += 1
             left -= postings
-        own = self._all_ids(
-            "SELECT id FROM item WHERE session <> 0 AND session IN"
-            " (SELECT id FROM session WHERE key = ?)", probe.filters.without_session,
-        ) if probe.filters.without_session else ()  # fmt: skip
-        lists, values = _lists_sql(by_rarity[:chosen], projects, condition)
-        found = self._db.execute(
-            f"SELECT l.id, sum(l.weight ORDER BY l.n) AS score FROM ({lists}) l"
-            " GROUP BY l.id ORDER BY score DESC, l.id DESC LIMIT ?",
-            (*values, limit + len(own)),
+        lists, values = _lists_sql(by_rarity[:chosen], filters.projects, condition)
+        named = f"WITH taken AS MATERIALIZED ({lists})"
+        if narrowed and by_rarity[chosen:]:
+            # How rare a term is says nothing of what passes a filter: the rarest may be nowhere
+            # there, and then further ones are taken, one by one.
+            further, more = _lists_sql(by_rarity[chosen:], filters.projects, condition)
+            values += [*more, limit, limit]
+            named = (
+                f"WITH first AS MATERIALIZED ({lists}), further AS MATERIALIZED (SELECT x.n,"
+                f" x.weight, x.id FROM ({further}) x"
+                " WHERE (SELECT count(DISTINCT f.id) FROM first f) < ?),"
+                " seen AS MATERIALIZED (SELECT a.id, min(a.n) AS n FROM (SELECT id, 0 AS n"
+                " FROM first UNION ALL SELECT id, n FROM further) a GROUP BY a.id),"
+                " needed AS MATERIALIZED (SELECT d.n FROM (SELECT DISTINCT n FROM further) d"
+                " WHERE (SELECT count(*) FROM seen s WHERE s.n < d.n) < ?),"
+                " taken AS (SELECT n, weight, id FROM first UNION ALL"
+                f" SELECT n + {_LISTS}, weight, id FROM further"
+                " WHERE n IN (SELECT n FROM needed))"
+            )
+        asking, own = "", []
+        if filters.without_session:
+            asking = (
+                " WHERE l.id NOT IN (SELECT id FROM item WHERE session <> 0 AND session IN"
+                " (SELECT id FROM session WHERE key = ?))"
+            )
+            own = [filters.without_session]
+        return (
+            f"{named} SELECT l.id::bigint AS id FROM taken l{asking} GROUP BY l.id"
+            " ORDER BY sum(l.weight ORDER BY l.n) DESC, l.id DESC LIMIT ?",
+            [*values, *own, limit],
         )
-        scores = dict[int, float](iter(found))
-        if projects or condition:
-            self._add_lists(scores, by_rarity[chosen:], projects, condition, limit)
-        for id_ in own:
-            scores.pop(id_, None)
-        best = nlargest(limit, zip(scores.values(), scores.keys(), strict=True))
-        return [id_ for _, id_ in best]
-
-    def _add_lists(
-        self,
-        scores: dict[int, float],
-        further: Weighted,
-        projects: Sequence[int],
-        condition: Condition | None,
-        limit: int,
-    ) -> None:
-        """How rare a term is says nothing of what passes a filter: the rarest may be nowhere there,
-        and then further ones are taken, one by one."""
-        if len(scores) >= limit or not further:
-            return
-        lists, values = _lists_sql(further, projects, condition)
-        found = self._db.execute(
-            f"SELECT l.weight, array_agg(l.id) FROM ({lists}) l GROUP BY l.n, l.weight"
-            " ORDER BY l.n", values,
-        )  # fmt: skip
-        for weight, ids in found:
-            if len(scores) >= limit:
-                break
-            for id_ in ids:
-                scores[id_] = scores.get(id_, 0.0) + weight
 
     def _choice_condition(self, probe: Probe) -> Condition | None:
         """What must hold besides the project; None: nothing."""
@@ -99,49 +289,104 @@ class ServerSearch(Connection, SearchRows):
                 condition.require(part.sql, *part.values)
         return condition if condition.values else None
 
-    def _term_frequencies(self, terms: Iterable[str], projects: Sequence[int]) -> dict[str, int]:
-        return index.count_items(self._db, list(terms), projects)
+    # --- by meaning ------------------------------------------------------------------------------
 
-    def _terms_between(self, low: str, high: str, most: int) -> list[str]:
-        found = self._db.execute(
-            "SELECT DISTINCT text FROM term WHERE text > ? AND text < ? ORDER BY text LIMIT ?",
-            (low, high, most),
-        )
-        return [row[0] for row in found]
-
-    def _nearest_items(
-        self, vector: Any, model: str, filters: Filters, limit: int
-    ) -> dict[int, Nearness]:
-        if limit < 1:
+    def _nearest_of(self, probe: Probe, asked: Sequence[Filters]) -> dict[int, Nearness]:
+        """What is nearest under each of these filters."""
+        vector = probe.vector() if probe.vector is not None else None
+        if vector is None or probe.nearest < 1:
             return {}
-        among, narrowed = Condition(), filters != ANYTHING
-        others = replace(filters, projects=(), without_session="")
+        wanted = max(EACH * probe.nearest, FEWEST)
+        reads = [self._read_near(vector, probe.model, filters, wanted) for filters in asked]
+        near: dict[int, Nearness] = {}
+        for filters, read in zip(asked, reads, strict=True):
+            looked_at, most = list(read), wanted
+            while True:
+                there = [row for row in looked_at if row[2] is not None]
+                found = nearest_parts(vector, there)
+                if len(found) >= probe.nearest or len(looked_at) < most or filters == ANYTHING:
+                    break
+                most *= WIDER
+                looked_at = list(self._read_near(vector, probe.model, filters, most))
+            ordered = sorted(found.items(), key=lambda pair: (-pair[1].cosine, -pair[0]))
+            near |= dict(ordered[: probe.nearest])
+        return near
+
+    def _read_near(self, vector: Any, model: str, filters: Filters, most: int) -> Iterable[Any]:
+        """(item, its parts, value) of those with the least distant codes; without a value where the
+        item does not pass the filters."""
+        among, others = Condition(), replace(filters, projects=(), without_session="")
         if len(filters.projects) == 1 and others == ANYTHING:
-            (project,) = self._filter_ids(filters)[0]
-            among.require("c.item IN (SELECT id FROM item WHERE project = ?)", project)
-            narrowed = bool(filters.without_session)
-        passing = self._filter_items(filters) if narrowed else Condition()
+            within = _within("project", filters.projects)
+            among.require(f"c.item IN (SELECT id FROM item WHERE {within.sql})", *within.values)
+        passing = self._filter_items(filters) if filters != ANYTHING else Condition()
         exists = f" AND EXISTS (SELECT 1 FROM item i WHERE i.id = n.item AND {passing.sql})"
-        exists = exists if narrowed else ""
-        code = self._stored_code(sign_code(vector, model))
-        wanted = max(EACH * limit, FEWEST)
-        while True:
-            looked_at: list[Any] = self._db.execute(
-                "WITH near AS MATERIALIZED (SELECT c.id, c.item FROM vector_code c"
-                f" WHERE c.model = ? AND {among.sql}"
-                " ORDER BY bit_count(c.code # ?::bit varying), c.item DESC, c.id LIMIT ?)"
-                " SELECT n.item, v.parts, v.value FROM near n LEFT JOIN vector v ON v.id = n.id"
-                f"{exists}"
-                " ORDER BY n.id",
-                (model, *among.values, code, wanted, *passing.values),
-            ).fetchall()
-            rows = [row for row in looked_at if row[2] is not None]
-            found = nearest_parts(vector, rows)
-            if len(found) >= limit or len(looked_at) < wanted or not narrowed:
-                break
-            wanted *= WIDER
-        ordered = sorted(found.items(), key=lambda pair: (-pair[1].cosine, -pair[0]))
-        return dict(ordered[:limit])
+        return self._read(
+            3,
+            "WITH near AS MATERIALIZED (SELECT c.id, c.item FROM vector_code c"
+            f" WHERE c.model = ? AND {among.sql}"
+            " ORDER BY bit_count(c.code # ?::bit varying), c.item DESC, c.id LIMIT ?)"
+            " SELECT n.item, v.parts, v.value FROM near n LEFT JOIN vector v ON v.id = n.id"
+            f"{exists if passing.values else ''} ORDER BY n.id",
+            model, *among.values, self._stored_code(sign_code(vector, model)), most,
+            *passing.values,
+        )  # fmt: skip
+
+    # --- what stands beside it -------------------------------------------------------------------
+
+    def around(
+        self,
+        probe: Probe,
+        likeliest: Sequence[int],
+        known: Collection[int],
+        near: Collection[int],
+        turns: Collection[TurnKey] = (),
+    ) -> Neighbours:
+        self._db.forget_reads()
+        listed = str(list(likeliest))
+        self._db.share("pair", search.NEIGHBOURS, listed, listed)
+        self._db.share(
+            "missing",
+            "SELECT DISTINCT v.id AS value FROM pair p CROSS JOIN LATERAL"
+            " (VALUES (p.before), (p.behind)) v(id) WHERE v.id IS NOT NULL"
+            " AND v.id NOT IN (SELECT value FROM json_each(?))", str(list(known)),
+        )  # fmt: skip
+        pairs = self._read(3, "SELECT id, coalesce(before, 0), coalesce(behind, 0) FROM pair")
+        everything = self._filter_items(ANYTHING)
+        found = self._read(
+            10, search.candidates_sql("missing", everything) + " ORDER BY i.id", *everything.values
+        )
+        # A session is of one project, so these filters its neighbours pass by themselves.
+        own = replace(probe.filters, projects=(), without_session="", without_projects=())
+        passing: Iterable[Any] | None = None
+        if own != ANYTHING:
+            condition = self._filter_items(probe.filters)
+            passing = self._read(
+                1, "SELECT i.id FROM missing j CROSS JOIN item i ON i.id = j.value"
+                f" WHERE {condition.sql}", *condition.values,
+            )  # fmt: skip
+        vector = probe.vector() if probe.vector is not None else None
+        parts: Iterable[Any] = ()
+        if vector is not None:
+            unknown = str([id_ for id_ in known if id_ not in near])
+            parts = self._read(
+                3, "SELECT v.item, v.parts, v.value FROM (SELECT value FROM json_each(?)"
+                " UNION ALL SELECT value FROM missing) j CROSS JOIN vector v ON v.item = j.value"
+                " WHERE v.model = ? ORDER BY v.id", unknown, probe.model,
+            )  # fmt: skip
+        having = self._read_having("missing", probe.names)
+        said, cards = search.split_said(self._read_said(turns))
+        more = list(map(Candidate._make, found))
+        ids = (one.id for one in more) if passing is None else (id_ for (id_,) in passing)
+        return Neighbours(
+            {id_: (before, behind) for id_, before, behind in pairs}, more, frozenset(ids),
+            nearest_parts(vector, list(parts)) if vector is not None else {},
+            dict(having), said, cards,
+        )  # fmt: skip
+
+    def texts(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> model.Texts:
+        self._db.forget_reads()
+        return super().texts(ids, use_of)
 
     def _take_vector_ids(self, number: int) -> int:
         sql = "SELECT min(nextval('vector_number')) FROM generate_series(1, ?)"
@@ -164,20 +409,48 @@ class ServerSearch(Connection, SearchRows):
         return int(stored, 2).to_bytes(len(stored) // 8, "big")
 
 
+def _within(column: str, projects: Sequence[str]) -> Condition:
+    """It is one of these projects', given by name or key; any, where none is given."""
+    condition = Condition()
+    if projects:
+        names = list(projects)
+        condition.require(
+            f"{column} = ANY (ARRAY(SELECT id FROM project"
+            " WHERE name = ANY (?::text[]) OR key = ANY (?::text[])))", names, names,
+        )  # fmt: skip
+    return condition
+
+
+def _choose_alike(
+    found: Iterable[Any], terms: Sequence[str]
+) -> tuple[dict[str, list[str]], dict[str, int]]:
+    """By term the names that stand for it, and how many items of those asked for hold each."""
+    held: dict[str, dict[str, int]] = {}
+    among: dict[str, int] = {}
+    for place, name, number, own in found:
+        held.setdefault(terms[place - 1], {})[name] = number
+        among[name] = own
+    return {term: search.choose_alike(term, counts) for term, counts in held.items()}, among
+
+
 def _lists_sql(
-    terms: Weighted, projects: Sequence[int], condition: Condition | None
-) -> tuple[str, list[object]]:
+    terms: Weighted, projects: Sequence[str], condition: Condition | None
+) -> tuple[str, list[Any]]:
     """(place, weight, id) of the items that hold each of these terms, the newest of them."""
-    join, where, more = "", "", list[object]()
+    join, where, more = "", "", list[Any]()
     if condition:
         join, where = " JOIN item i ON i.id = h.id", f" WHERE {condition.sql}"
         more = condition.values
+    within = _within("project", projects)
     sql = (
         "SELECT w.n, w.weight, x.id FROM unnest(?::int[], ?::float8[])"
         " WITH ORDINALITY w(term, weight, n) CROSS JOIN LATERAL (SELECT h.id FROM"
-        f" holding(w.term, ?::bigint[]) h(id){join}{where} ORDER BY h.id DESC LIMIT {_POSTINGS}) x"
+        f" (SELECT y.id FROM posting p CROSS JOIN unnest(p.ids) y(id) WHERE p.term = w.term"
+        f" AND {within.sql}"
+        " AND NOT EXISTS (SELECT 1 FROM unfolded u WHERE u.item = y.id AND u.sign < 0)"
+        " UNION ALL SELECT u.item FROM unfolded u WHERE u.sign > 0 AND w.term = ANY (u.terms)"
+        f" AND {within.sql}) h{join}{where} ORDER BY h.id DESC LIMIT {_POSTINGS}) x"
     )
-    hashes = array_text(signed_hash(term_hash(term)) for term, _, _ in terms)
-    weights = "{" + ",".join(repr(weight) for _, weight, _ in terms) + "}"
-    within = array_text(projects) if projects else None
-    return sql, [hashes, weights, within, *more]
+    hashes = [signed_hash(term_hash(term)) for term, _, _ in terms]
+    weights = [weight for _, weight, _ in terms]
+    return sql, [hashes, weights, *within.values, *within.values, *more]

@@ -235,8 +235,7 @@ class ItemRows(PlaceRows, VectorRows, LineRows):
     # --- reading -----------------------------------------------------------------------------
 
     def get(self, ids: Sequence[int]) -> list[Item]:
-        wanted = " WHERE i.id IN (SELECT value FROM json_each(?))"
-        found = {item.id: item for item in self._read_items(wanted, str(list(ids)))}
+        found = {item.id: item for item in self._read_items(rows.LISTED, str(list(ids)))}
         return [found[id_] for id_ in ids if id_ in found]
 
     def find_by_ref(self, ref: str) -> list[Item]:

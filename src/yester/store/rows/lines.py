@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import compress
+from typing import Any
 
 from yester.model import EditedLines, Filters, LineEdit, TurnKey
 from yester.store.rows import rows
@@ -42,37 +43,49 @@ class LineRows(Rows):
     def _forget_lines(self, item: int) -> None:
         self._db.execute("DELETE FROM line_edit WHERE item = ?", (item,))
 
-    def _find_written(self, paths: Sequence[str], filters: Filters) -> list[LineEdit]:
+    def _read_written(self, paths: Sequence[str], filters: Filters) -> Iterable[Any]:
         if not paths:
-            return []
+            return ()
         condition = self._filter_items(filters)
-        found = self._db.execute(
+        return self._read(
+            10,
             "SELECT DISTINCT e.item, i.session, i.prompt_number, i.epoch, e.path, e.lines, e.added,"
             f" e.removed, e.blind, e.rowid FROM {_WRITTEN} WHERE {condition.sql}"
             " ORDER BY i.epoch, e.item, e.rowid",
-            (rows.wanted_files(paths), *condition.values),
-        )
+            rows.wanted_files(paths), *condition.values,
+        )  # fmt: skip
+
+    def _edits_of(self, written: Iterable[Any]) -> list[LineEdit]:
         return [
             LineEdit(item, (session, number), epoch, path, array("Q", lines),
                      added or b"\1" * (len(lines) // _BYTES), array("Q", removed), blind)
-            for item, session, number, epoch, path, lines, added, removed, blind, _ in found
+            for item, session, number, epoch, path, lines, added, removed, blind, _ in written
         ]  # fmt: skip
 
-    def _count_rewritten(self, filters: Filters) -> Counter[TurnKey]:
-        """turn → in how many files it wrote lines that the session which asks has changed, or kept
-        in a place that it changed."""
-        touched: defaultdict[str, set[int]] = defaultdict(set)
-        for path, lines, added, removed in self._db.execute(
+    def _read_changed(self, filters: Filters) -> Iterable[Any]:
+        """What the session that asks has edited."""
+        return self._read(
+            4,
             "SELECT e.path, e.lines, e.added, e.removed FROM session s"
             " CROSS JOIN item i ON i.session = s.id AND i.session <> 0"
-            " CROSS JOIN line_edit e ON e.item = i.id WHERE s.key = ?", (filters.without_session,),
-        ):  # fmt: skip
+            " CROSS JOIN line_edit e ON e.item = i.id WHERE s.key = ?", filters.without_session,
+        )  # fmt: skip
+
+    def _lines_by_path(self, changed: Iterable[Any]) -> dict[str, set[int]]:
+        """The lines that were changed there, or kept in a place that was."""
+        touched: defaultdict[str, set[int]] = defaultdict(set)
+        for path, lines, added, removed in changed:
             kept = (line for line, new in zip(array("Q", lines), added, strict=False) if not new)
             touched[path].update(array("Q", removed), kept)
-        written = self._find_written([path for path, lines in touched.items() if lines], filters)
+        return {path: lines for path, lines in touched.items() if lines}
+
+    def _count_rewritten(
+        self, touched: Mapping[str, set[int]], edits: Iterable[LineEdit]
+    ) -> Counter[TurnKey]:
+        """turn → in how many files it wrote lines that the session which asks has touched."""
         found = {
             (edit.turn, edit.path)
-            for edit in written
+            for edit in edits
             if not touched[edit.path].isdisjoint(compress(edit.lines, edit.added))
         }
         return Counter(turn for turn, _ in found)

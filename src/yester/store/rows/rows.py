@@ -34,6 +34,8 @@ READ = ", ".join([_READ_AS.get(name, f"i.{name}") for name in ITEM.fields])
 READ += ", i.project, i.session"
 FROM = " FROM item i JOIN project p ON p.id = i.project LEFT JOIN session s ON s.id = i.session"
 SELECT = f"SELECT {READ}{FROM}"
+WIDTH = len(ITEM.fields) + 2
+LISTED = " WHERE i.id IN (SELECT value FROM json_each(?))"
 
 
 def item_values(item: Item, id_: int, hash_: bytes, project: int, session: int) -> dict[str, Any]:

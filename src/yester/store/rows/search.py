@@ -23,6 +23,7 @@ from yester.store.rows.items import ItemRows
 from yester.text.terms import inverse_frequency
 
 _ALIKE = 12  # known terms that stand for one nobody has
+MOST_ALIKE = 20 * _ALIKE  # that are looked at
 # Codes whose values are looked at: so many for each one wanted, and never fewer than these.
 EACH, FEWEST = 3, 300
 WIDER = 8  # times as many, when filters leave too few
@@ -69,9 +70,13 @@ class SearchRows(ItemRows):
             if here:
                 own = replace(filters, projects=(probe.project,))
                 near = self._nearest_items(vector, probe.model, own, probe.nearest) | near
-        touching = self._items_touching(probe.files, filters, probe.most_files)
-        named = self._items_touching(probe.paths, filters, probe.most_files)
-        edited = self._turns_editing(probe.worked, filters, probe.most_files)
+        touching = dict(self._read_touching(probe.files, filters, probe.most_files))
+        named = dict(self._read_touching(probe.paths, filters, probe.most_files))
+        edited = turns_of(self._read_editing(probe.worked, filters, probe.most_files))
+        if probe.worked:
+            touched = self._lines_by_path(self._read_changed(filters))
+            edits = self._edits_of(self._read_written(list(touched), filters))
+            edited = add_rewritten(edited, self._count_rewritten(touched, edits))
         worked = (item for _, item in edited.values())
         others = (*near, *touching, *named, *worked) if probe.must is None else ()
         candidates = self._load_candidates(dict.fromkeys((*chosen, *others)))
@@ -82,7 +87,8 @@ class SearchRows(ItemRows):
             model.Statistics(items, held, lengths), alike, candidates, frozenset(chosen), near,
             touching, named, concepts, having, self._project_id(probe.project),
             {project.key: project.name for project in self.projects()} if probe.words else {},
-            edited, self._find_written(probe.written, filters), self._hash_lines(probe.lines),
+            edited, self._edits_of(self._read_written(probe.written, filters)),
+            self._hash_lines(probe.lines),
         )  # fmt: skip
 
     def around(
@@ -108,13 +114,16 @@ class SearchRows(ItemRows):
         if vector is not None:
             cosines, _ = self._cosines_of(vector, probe.model, wanted)
         _, having = self._count_concepts(probe.names, missing)
-        said, cards = self._turns_said(turns)
+        said, cards = split_said(self._read_said(turns))
         return Neighbours(
             pairs, more, frozenset(one.id for one in passing), cosines, having, said, cards
         )
 
     def texts(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> model.Texts:
-        return model.Texts(self.get(ids), self._use_of([*ids, *use_of]))
+        found = self._read(rows.WIDTH, f"{rows.SELECT}{rows.LISTED}", str(list(ids)))
+        use = self._read_use([*ids, *use_of])
+        items = {item.id: item for item in map(rows.item_of, found)}
+        return model.Texts([items[id_] for id_ in ids if id_ in items], count_use(*use))
 
     # Where an engine goes its own way: what it indexes, and how it is asked.
 
@@ -142,35 +151,14 @@ class SearchRows(ItemRows):
     def _find_alike_terms(self, term: str) -> list[str]:
         """Known terms that begin with this one, the most frequent first, then those it begins
         with."""
-        names = self._terms_between(term, term + "\U0010ffff", 20 * _ALIKE)
-        shorter = [term[:size] for size in range(len(term) - 1, _SHORTEST_PREFIX - 1, -1)]
-        held = self._term_frequencies([*names, *shorter], ())
-        names.sort(key=lambda name: (-held[name], name))
-        return [name for name in (*names, *shorter) if held[name]][:_ALIKE]
+        names = self._terms_between(term, term + "\U0010ffff", MOST_ALIKE)
+        return choose_alike(term, self._term_frequencies([*names, *shorter_terms(term)], ()))
 
     def _find_neighbours(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """id → the one before and the one behind it in its session, else in its project."""
-
-        def neighbour_query(scope: str, sign: str, order: str) -> str:
-            # `session <> 0` in so many words: only then the index of sessions is used.
-            own = "n.session <> 0" if scope == "session" else "n.session = 0"
-            return (
-                f"(SELECT n.id FROM item n WHERE n.{scope} = c.{scope} AND {own}"
-                " AND n.status = 'active'"
-                f" AND (n.epoch, n.id) {sign} (c.epoch, c.id)"
-                f" ORDER BY n.epoch {order}, n.id {order} LIMIT 1)"
-            )
-
-        found = {}
-        for scope, which in (("session", "c.session <> 0"), ("project", "c.session = 0")):
-            for id_, before, behind in self._db.execute(
-                f"SELECT c.id, {neighbour_query(scope, '<', 'DESC')},"
-                f" {neighbour_query(scope, '>', 'ASC')}"
-                f" FROM json_each(?) j CROSS JOIN item c ON c.id = j.value WHERE {which}",
-                (str(list(ids)),),
-            ):
-                found[id_] = (before or 0, behind or 0)
-        return found
+        listed = str(list(ids))
+        found = self._db.execute(NEIGHBOURS, (listed, listed))
+        return {id_: (before or 0, behind or 0) for id_, before, behind in found}
 
     def _load_candidates(
         self, ids: Collection[int], filters: Filters = ANYTHING
@@ -180,75 +168,55 @@ class SearchRows(ItemRows):
             return []
         condition = self._filter_items(filters)
         found = self._db.execute(
-            "SELECT i.id, i.kind, i.role, i.type, i.project, i.session,"
-            # A rule is as old as its words; its `updated` is when it was distilled.
-            " iif(i.kind = 'memory' AND i.type <> 'rule', i.updated, i.epoch), i.hash, t.vector,"
-            " i.prompt_number"
-            # CROSS: with filters the planner would walk a whole project to find a few hundred.
-            " FROM json_each(?) j CROSS JOIN item i ON i.id = j.value"
-            f" CROSS JOIN item_terms t ON t.item = i.id WHERE {condition.sql}",
-            (str(list(ids)), *condition.values),
+            candidates_sql("json_each(?)", condition), (str(list(ids)), *condition.values)
         )
         return list(map(Candidate._make, found))
 
-    def _items_touching(self, files: Sequence[str], filters: Filters, most: int) -> dict[int, int]:
-        """item → how many of the files it is about."""
+    def _read_touching(
+        self, files: Sequence[str], filters: Filters, most: int
+    ) -> Iterable[tuple[Any, ...]]:
+        """(item, how many of the files it is about)."""
         if not files:
-            return {}
+            return ()
         condition = self._filter_items(filters)
-        found = self._db.execute(
+        return self._read(
+            2,
             "SELECT f.item, count(DISTINCT j.key) AS n"
             f" FROM {rows.TOUCHING} CROSS JOIN item i ON i.id = f.item"
             f" WHERE {condition.sql} GROUP BY f.item"
             " ORDER BY n DESC, max(i.epoch) DESC, f.item DESC LIMIT ?",
-            (rows.wanted_files(files), *condition.values, most),
-        )
-        return dict(found)
+            rows.wanted_files(files), *condition.values, most,
+        )  # fmt: skip
 
-    def _turns_editing(
-        self, files: Sequence[str], filters: Filters, most: int
-    ) -> dict[TurnKey, tuple[int, int]]:
-        """turn → how many of the files it has edited, those twice of which it wrote lines that the
-        asking session has changed; and the last item of it that did."""
+    def _read_editing(self, files: Sequence[str], filters: Filters, most: int) -> Iterable[Any]:
+        """Turns, how many of the files they have edited, and the last item of each that did."""
         if not files:
-            return {}
+            return ()
         condition = self._filter_items(filters)
-        found = self._db.execute(
+        return self._read(
+            4,
             "SELECT i.session, i.prompt_number, count(DISTINCT j.key) AS n, max(i.id)"
             f" FROM {rows.TOUCHING} AND f.modified <> 0 CROSS JOIN item i ON i.id = f.item"
             f" WHERE i.session <> 0 AND i.prompt_number <> 0 AND {condition.sql}"
             " GROUP BY i.session, i.prompt_number ORDER BY n DESC, max(i.epoch) DESC LIMIT ?",
-            (rows.wanted_files(files), *condition.values, most),
-        )
-        edited = {(session, number): (n, item) for session, number, n, item in found}
-        written = self._count_rewritten(filters)
-        return {turn: (n + written[turn], item) for turn, (n, item) in edited.items()}
+            rows.wanted_files(files), *condition.values, most,
+        )  # fmt: skip
 
-    def _turns_said(
-        self, turns: Collection[TurnKey]
-    ) -> tuple[dict[TurnKey, list[bytes]], dict[TurnKey, int]]:
-        said: defaultdict[TurnKey, list[bytes]] = defaultdict(list)
-        cards: dict[TurnKey, int] = {}
-        for session, number, id_, kind, type_, vector in (
-            self._db.execute(
-                "WITH wanted AS MATERIALIZED (SELECT j.value ->> 0 AS session,"
-                " j.value ->> 1 AS number FROM json_each(?, '$') j)"
-                " SELECT i.session, i.prompt_number, i.id, i.kind, i.type, t.vector"
-                " FROM wanted w CROSS JOIN item i"
-                " ON i.session = w.session AND i.prompt_number = w.number"
-                " CROSS JOIN item_terms t ON t.item = i.id"
-                " WHERE i.prompt_number <> 0 AND i.role NOT IN ('tool', 'thinking')"
-                " AND i.status = 'active' AND i.kind IN ('prompt', 'message', 'summary')",
-                (rows.json_text(list(turns)),),
-            )
-            if turns
-            else ()
-        ):
-            if kind != "summary":
-                said[session, number].append(vector)
-            elif type_ == "turn":
-                cards[session, number] = id_
-        return said, cards
+    def _read_said(self, turns: Collection[TurnKey]) -> Iterable[Any]:
+        if not turns:
+            return ()
+        return self._read(
+            6,
+            "WITH wanted AS MATERIALIZED (SELECT j.value ->> 0 AS session,"
+            " j.value ->> 1 AS number FROM json_each(?, '$') j)"
+            " SELECT i.session, i.prompt_number, i.id, i.kind, i.type, t.vector"
+            " FROM wanted w CROSS JOIN item i"
+            " ON i.session = w.session AND i.prompt_number = w.number"
+            " CROSS JOIN item_terms t ON t.item = i.id"
+            " WHERE i.prompt_number <> 0 AND i.role NOT IN ('tool', 'thinking')"
+            " AND i.status = 'active' AND i.kind IN ('prompt', 'message', 'summary')",
+            rows.json_text(list(turns)),
+        )
 
     def _count_concepts(
         self, names: Sequence[str], items: Sequence[int]
@@ -270,40 +238,118 @@ class SearchRows(ItemRows):
         return len(known), dict(found)
 
     def _mean_lengths(self, projects: tuple[int, ...]) -> Lengths:
-        """The number of items, and the mean number of terms by (kind, field)."""
         within = rows.Condition()
         within.require_one_of("project", projects)
-        items, means = 0, dict[tuple[str, int], float]()
-        for kind, field, number, total in self._db.execute(
-            "SELECT kind, field, sum(items), sum(terms) FROM length"
-            f" WHERE {within.sql} GROUP BY kind, field",
-            within.values,
-        ):
-            if field == -1:
-                items += number
-            elif number > 0:
-                means[kind, field] = total / number
-        return items, means
+        return mean_lengths(
+            self._db.execute(
+                "SELECT kind, field, sum(items), sum(terms) FROM length"
+                f" WHERE {within.sql} GROUP BY kind, field",
+                within.values,
+            )
+        )
 
-    def _use_of(self, items: Sequence[int]) -> dict[int, model.UseCounts]:
+    def _read_use(self, items: Sequence[int]) -> tuple[Iterable[Any], Iterable[Any]]:
+        """What came of these items, and how often they were shown."""
         ids = str(list(items))
         wanted = "item IN (SELECT value FROM json_each(?))"
-        came: defaultdict[int, dict[str, int]] = defaultdict(dict)
-        for item, what, number in self._db.execute(
-            f"SELECT item, what, count(*) FROM feedback WHERE {wanted} GROUP BY item, what", (ids,)
-        ):
-            came[item][what] = number
-        shown = self._db.execute(
+        came = self._read(
+            3, f"SELECT item, what, count(*) FROM feedback WHERE {wanted} GROUP BY item, what", ids
+        )
+        shown = self._read(
+            4,
             "SELECT i.item, count(DISTINCT iif(i.event <> ?1, i.session, NULL)),"
             " count(DISTINCT iif(i.event <> ?1, f.session, NULL)),"
             " count(DISTINCT iif(i.event = ?1 AND i.reason <> ?2, i.id, NULL)) FROM injection i"
             " LEFT JOIN feedback f ON f.item = i.item AND f.session = i.session"
             f" WHERE i.{wanted.replace('?', '?3')} GROUP BY i.item",
-            (model.ON_REQUEST, model.WHOLE, ids),
-        )
-        used = {
-            item: model.UseCounts(number, used_in, came.get(item, {}), listed)
-            for item, number, used_in, listed in shown
-            if number or listed or item in came
-        }
-        return {item: model.UseCounts(0, 0, came[item]) for item in came} | used
+            model.ON_REQUEST, model.WHOLE, ids,
+        )  # fmt: skip
+        return came, shown
+
+
+def shorter_terms(term: str) -> list[str]:
+    return [term[:size] for size in range(len(term) - 1, _SHORTEST_PREFIX - 1, -1)]
+
+
+def choose_alike(term: str, held: Mapping[str, int]) -> list[str]:
+    """Of terms and the number of items that hold each: those that begin with this one, the most
+    frequent first, then those it begins with."""
+    shorter = shorter_terms(term)
+    names = sorted(held.keys() - set(shorter), key=lambda name: (-held[name], name))
+    return [name for name in (*names, *shorter) if held.get(name)][:_ALIKE]
+
+
+def mean_lengths(sums: Iterable[Any]) -> Lengths:
+    """The number of items, and the mean number of terms by (kind, field)."""
+    items, means = 0, dict[tuple[str, int], float]()
+    for kind, field, number, total in sums:
+        if field == -1:
+            items += number
+        elif number > 0:
+            means[kind, field] = total / number
+    return items, means
+
+
+def _neighbour_sql(scope: str) -> str:
+    # `session <> 0` in so many words: only then the index of sessions is used.
+    own = "n.session <> 0" if scope == "session" else "n.session = 0"
+    nearest = (
+        f"(SELECT n.id FROM item n WHERE n.{scope} = c.{scope} AND {own} AND n.status = 'active'"
+        " AND (n.epoch, n.id) {0} (c.epoch, c.id) ORDER BY n.epoch {1}, n.id {1} LIMIT 1)"
+    )
+    return (
+        f"SELECT c.id, {nearest.format('<', 'DESC')} AS before,"
+        f" {nearest.format('>', 'ASC')} AS behind"
+        f" FROM json_each(?) j CROSS JOIN item c ON c.id = j.value WHERE {own.replace('n.', 'c.')}"
+    )
+
+
+NEIGHBOURS = f"{_neighbour_sql('session')} UNION ALL {_neighbour_sql('project')}"
+
+
+def candidates_sql(source: str, condition: rows.Condition) -> str:
+    """Of the items whose ids are the source's values, what is ranked."""
+    return (
+        "SELECT i.id, i.kind, i.role, i.type, i.project, i.session,"
+        # A rule is as old as its words; its `updated` is when it was distilled.
+        " iif(i.kind = 'memory' AND i.type <> 'rule', i.updated, i.epoch), i.hash, t.vector,"
+        " i.prompt_number"
+        # CROSS: with filters the planner would walk a whole project to find a few hundred.
+        f" FROM {source} j CROSS JOIN item i ON i.id = j.value"
+        f" CROSS JOIN item_terms t ON t.item = i.id WHERE {condition.sql}"
+    )
+
+
+def turns_of(edited: Iterable[Any]) -> dict[TurnKey, tuple[int, int]]:
+    return {(session, number): (n, item) for session, number, n, item in edited}
+
+
+def add_rewritten(
+    edited: Mapping[TurnKey, tuple[int, int]], rewritten: Mapping[TurnKey, int]
+) -> dict[TurnKey, tuple[int, int]]:
+    """Files count twice of which a turn wrote lines that the asking session has changed."""
+    return {turn: (n + rewritten.get(turn, 0), item) for turn, (n, item) in edited.items()}
+
+
+def split_said(found: Iterable[Any]) -> tuple[dict[TurnKey, list[bytes]], dict[TurnKey, int]]:
+    """By turn, the terms of what was said in it, and the item that is its card."""
+    said: defaultdict[TurnKey, list[bytes]] = defaultdict(list)
+    cards: dict[TurnKey, int] = {}
+    for session, number, id_, kind, type_, vector in found:
+        if kind != "summary":
+            said[session, number].append(vector)
+        elif type_ == "turn":
+            cards[session, number] = id_
+    return said, cards
+
+
+def count_use(feedback: Iterable[Any], shown: Iterable[Any]) -> dict[int, model.UseCounts]:
+    came: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    for item, what, number in feedback:
+        came[item][what] = number
+    used = {
+        item: model.UseCounts(number, used_in, came.get(item, {}), listed)
+        for item, number, used_in, listed in shown
+        if number or listed or item in came
+    }
+    return {item: model.UseCounts(0, 0, came[item]) for item in came} | used

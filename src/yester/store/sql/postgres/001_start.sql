@@ -299,6 +299,14 @@ CREATE TABLE length (
   terms bigint NOT NULL, tenant int NOT NULL DEFAULT tenant(), PRIMARY KEY (tenant, project, kind, field)
 );
 
+-- Sessions by their key, else by how it begins; the shortest beginning has six characters.
+CREATE FUNCTION find_sessions(_key text, _begin text) RETURNS SETOF bigint
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT id FROM session WHERE key = _key
+  UNION ALL
+  SELECT id FROM session WHERE key LIKE _begin ESCAPE '\' AND length(_key) >= 6
+     AND NOT EXISTS (SELECT 1 FROM session WHERE key = _key)
+$$;
 -- The items that hold a term, of these projects or (NULL) of all.
 CREATE FUNCTION holding(_term int, _projects bigint[]) RETURNS SETOF int
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
@@ -308,19 +316,6 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
   UNION ALL
   SELECT u.item FROM unfolded u
    WHERE u.sign > 0 AND _term = ANY (u.terms) AND (_projects IS NULL OR u.project = ANY (_projects))
-$$;
--- How many items hold each of these terms, in their order.
-CREATE FUNCTION frequencies(_terms int[], _projects bigint[]) RETURNS bigint[]
-LANGUAGE sql STABLE PARALLEL SAFE AS $$
-  SELECT array_agg(coalesce(f.items, 0) ORDER BY t.n)
-    FROM unnest(_terms) WITH ORDINALITY t(term, n) LEFT JOIN (
-      SELECT x.term, sum(x.items)::bigint AS items FROM (
-        SELECT p.term, p.items::bigint FROM posting p WHERE p.term = ANY (_terms) AND p.part = 0
-           AND (_projects IS NULL OR p.project = ANY (_projects))
-        UNION ALL
-        SELECT y.term, u.sign FROM unfolded u CROSS JOIN unnest(u.terms) y(term)
-         WHERE y.term = ANY (_terms) AND (_projects IS NULL OR u.project = ANY (_projects))
-      ) x GROUP BY x.term) f ON f.term = t.term
 $$;
 -- Everything that is not yet in the lists, into them, where that are so many items. Others may write
 -- meanwhile; where somebody else folds, nothing is done. Who must have everything in the lists says 0.
