@@ -2,9 +2,9 @@
 
     python bench/scale.py MESSAGES.jsonl SIZE [SIZE …] [--vectors 0.43] [--keep FOLDER]
 
-Stores grow from real messages as `bench/recall.py` says; so large a share of the items gets a vector
-about the model's mean. A question is the first 12 words of one of 200 real prompts, asked of both
-engines in turn, so that other work on the machine meets both alike: of each the least of three
+Stores grow from real messages as `bench/recall.py` says; so large a share of the items gets a
+vector about the model's mean. A question is the first 12 words of one of 200 real prompts, asked of
+both engines in turn, so that other work on the machine meets both alike: of each the least of three
 times counts, in processor time of this process and of its server process, and by the clock. The
 question's own vector is not in it. `--keep` leaves the stores in a folder, for the server that
 `YESTER_TEST_POSTGRES` names.
@@ -36,14 +36,14 @@ from bench.recall import grown, messages, percentile
 from tests import postgres
 from yester.ingest.prepare import prepare_item
 from yester.model import Entry, Filters, Item, Probe, replace
-from yester.recall.candidates import Search
-from yester.recall.rank import Weights
 from yester.recall.recall import Asked, answer_question
 from yester.store import open_store
 from yester.store.contract import Store
 from yester.store.figures import content_counts
 from yester.store.postgres.connection import parse_url
+from yester.store.postgres.index import signed_hash
 from yester.text.query import parse_query
+from yester.text.terms import inverse_frequency, term_hash
 from yester.text.vectors import model_centre
 
 ENGINES = ("SQLite", "PostgreSQL")
@@ -179,16 +179,21 @@ def ask(
     return answer_question(store, asked, embedder=embedder)
 
 
-def choose_candidates(store: Store, question: dict[str, Any], project: bool = False) -> object:
-    """Only what stands in the lists of the question's terms: no rows are read."""
+def choose_candidates(store: Store, question: dict[str, Any], project: bool = False) -> None:
+    """Only what is found by the lists of the question's terms; nothing of it is read."""
     words = " ".join(question["text"].split()[:12])
     filters = Filters(projects=(f"{question['project']}-0",)) if project else Filters()
-    search = object.__new__(Search)
-    search._query, search._weights, search._embedder = parse_query(words), Weights(), None
-    search._asked, search._other_names = Asked(words), {}
-    probe: Probe = search._make_probe(filters)
-    chosen: object = store._choose(probe)  # type: ignore[attr-defined]
-    return chosen
+    rows: Any = store
+    terms = dict.fromkeys(parse_query(words).terms, 1.0)
+    held = dict(rows._read_frequencies(list(terms), filters))
+    weighted = [
+        (term, inverse_frequency(number, 10**6), number)
+        for term in terms
+        if (number := held.get(signed_hash(term_hash(term)), 0))
+    ]
+    rows._share_choice(weighted, Probe(filters, terms, words=220), [filters])
+    list(rows._read(1, "SELECT id FROM chosen"))
+    rows._db.forget_reads()
 
 
 def crowd(open_: Callable[[], Store], seconds: float, source: list[dict[str, Any]]) -> str:
@@ -287,16 +292,16 @@ def measure(given: argparse.Namespace, number: int, folder: Path) -> None:
         measure_questions(stores, way, questions[:10])
         print_costs(label, measure_questions(stores, way, questions))
     if server := stores.get("PostgreSQL"):
-        chosen = measure_questions({"PostgreSQL": server}, choose_candidates, questions)
-        print_costs("candidates alone", chosen)
+        for label, project in (("candidates alone", False), ("candidates, project", True)):
+            choose = partial(choose_candidates, project=project)
+            print_costs(label, measure_questions({"PostgreSQL": server}, choose, questions))
         with closing(open_store(postgres.address(folder / "small"), now=1)) as small:
             build({"small": small}, source, _SMALL)
             print_costs(
                 "small tenant beside it", measure_questions({"PostgreSQL": small}, ask, questions)
             )
-        print(
-            f"  memory of the server's process {resident(server._db.connection.info.backend_pid):.0f} MB"
-        )  # type: ignore[attr-defined]
+        process = server._db.connection.info.backend_pid  # type: ignore[attr-defined]
+        print(f"  memory of the server's process {resident(process):.0f} MB")
     print(f"  memory of this process {resident('self'):.0f} MB")
     for store in stores.values():
         store.close()

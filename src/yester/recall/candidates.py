@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _TOUCHING = 100
 _LIKELIEST, _TURNS = 40, 24  # candidates whose neighbours are looked at, turns of which all is
 _READ = 8  # candidates whose text is read for words side by side
-_READ_AHEAD = 10  # whose text is fetched then: most of them are answers
+_READ_AHEAD = 16  # whose text is fetched then: most of them are answers
 JUDGED = 30  # of the best whose use, and what became of whose files, is looked at
 _MOST_TERMS = 80
 _FAR = 0.15  # nearness below which a vector alone is no reason to be an answer
@@ -70,10 +70,14 @@ class Reading:
         items = self.read_all(ids)
         return [items[id_] for id_ in ids if id_ in items]
 
-    def read_best(self, found: Sequence[Ranked]) -> None:
+    def read_best(
+        self, found: Sequence[Ranked], ahead: int = 0, cards: Mapping[TurnKey, int] = {}
+    ) -> None:
         """What is looked at next, and most of what will be shown, in one go."""
-        ids = [one.id for one in found[:JUDGED]]
-        self.read_all(ids[:_READ_AHEAD], ids)
+        best = [one.candidate for one in found[:JUDGED]]
+        read = best[: ahead or _READ_AHEAD]
+        shown = (cards.get(one.turn, 0) for one in read if one.turn is not None)
+        self.read_all([*(one.id for one in read), *filter(None, shown)], [one.id for one in best])
 
 
 class Search:
@@ -359,7 +363,9 @@ class Search:
         part, terms = self._weights.phrase, self._query.terms
         if not part or len(terms) < 2 or len(found) < 2:
             return found
-        self.reading.read_best(found)
+        # Whether files have changed since is asked of all that are judged, where that is known.
+        ahead = JUDGED if self._weights.stale and self._asked.project else 0
+        self.reading.read_best(found, ahead, self.cards)
         shares = {
             one.id: part * adjacent_share(self.reading.items[one.id], terms, self.telling)
             for one in found[:_READ]

@@ -296,6 +296,9 @@ class Database:
             texts.append(move_places(read.text, len(values)))
             values += read.values
         named = f"WITH {', '.join(texts[: len(shared)])} " if shared else ""
+        if len(reads) == 1:
+            self._answers.append(self.ask(named + texts[-1], values, binary=True).fetchall())
+            return
         widths = [read.width for read in reads]
         text = join_reads(named, tuple(zip(texts[len(shared) :], widths, strict=True)))
         (row,) = self.ask(text, values, binary=True)
@@ -433,5 +436,6 @@ def _connect(url: str) -> psycopg.Connection[Any]:
     # Every question is one of a tenant's, and every key begins with it: an index always helps. A
     # plan made while a table was small is kept, and would read all of it later.
     connection.execute("SET enable_seqscan = off; SET random_page_cost = 1.1; SET jit = off")
+    connection.execute("SET plan_cache_mode = force_generic_plan")  # planning costs as much again
     connection.execute("SET search_path = yester, pg_catalog")
     return connection

@@ -34,6 +34,8 @@ from yester.text.vectors import sign_code
 
 _POSTINGS = 3_500  # looked at per query: enough for the rarest terms of any question
 _LISTS = 32  # terms that choose candidates; all of them score
+_OTHERS = 1_000_000  # place of what other arms have found, behind what words choose
+_NOTHING = "SELECT 0::bigint AS id WHERE false"
 _LISTED_NAMES = "SELECT value FROM json_each(?, '$')"
 
 
@@ -41,7 +43,8 @@ class ServerSearch(Connection, SearchRows):
     """The part of `PostgresStore` that is asked in the way of PostgreSQL."""
 
     def _read(self, width: int, sql: str, *values: object) -> Iterable[tuple[Any, ...]]:
-        return self._db.read(width, sql, *values)
+        found: Iterable[tuple[Any, ...]] = self._db.read(width, sql, *values)
+        return found
 
     def _filter_items(self, filters: Filters, statuses: Sequence[str] = ("active",)) -> Condition:
         others = replace(filters, projects=(), session="", session_id=0)
@@ -83,7 +86,12 @@ class ServerSearch(Connection, SearchRows):
         items, means = search.mean_lengths(lengths)
         by_hash: Mapping[int, int] = dict(frequencies)
         held = {term: by_hash.get(signed_hash(term_hash(term)), 0) for term in probe.terms}
-        alike, among = _choose_alike(names_alike, list(probe.begin))
+        chosen, among = _choose_alike(names_alike, list(probe.begin))
+        alike = {
+            term: chosen.get(term, [])
+            for term, share in probe.begin.items()
+            if share == 1.0 or not held.get(term)
+        }
         shares = dict(probe.terms)
         for term, names in alike.items():
             for name in names:
@@ -105,24 +113,26 @@ class ServerSearch(Connection, SearchRows):
         others: Iterable[int] = ()
         if probe.must is None:
             others = (*near, *about, *about_named, *(item for _, item in edited.values()))
-        chosen = self._read_choice(weighted, probe, asked)
+        self._share_choice(weighted, probe, asked)
         self._db.share(
-            "wanted", "SELECT id AS value FROM chosen UNION SELECT value FROM json_each(?)",
+            "wanted",
+            "SELECT o.value, min(o.place) AS place FROM (SELECT id AS value,"
+            " row_number() OVER () AS place FROM chosen"
+            f" UNION ALL SELECT value, {_OTHERS} + key FROM json_each(?)) o GROUP BY o.value",
             str(list(dict.fromkeys(others))),
         )  # fmt: skip
-        found = self._read(
-            10, search.candidates_sql("wanted", self._filter_items(ANYTHING)), "active"
-        )
+        active = self._filter_items(ANYTHING)
+        sql = search.candidates_sql("wanted", active, "j.place")
+        found = self._read(11, sql, *active.values)
         having = self._read_having("wanted", known)
-        candidates = {row[0]: Candidate._make(row) for row in found}
-        words = [id_ for (id_,) in chosen]
-        in_order = dict.fromkeys((*words, *others))
+        in_order = sorted(found, key=lambda row: row[10])
+        candidates = [Candidate(*row[:10]) for row in in_order]
+        words = frozenset(row[0] for row in in_order if row[10] < _OTHERS)
         projects = list(places)
         here = (id_ for id_, key, name in projects if probe.project in (key, name))
         return ProbeResult(
             model.Statistics(items, held, means), alike,
-            [candidates[id_] for id_ in in_order if id_ in candidates],
-            frozenset(words), near, about, about_named, len(known), dict(having),
+            candidates, words, near, about, about_named, len(known), dict(having),
             next(here, 0), {key: name for _, key, name in projects} if probe.words else {},
             search.add_rewritten(
                 edited, self._count_rewritten(touched, self._edits_of(rewritten))
@@ -203,25 +213,22 @@ class ServerSearch(Connection, SearchRows):
             " (coalesce(c.own, 0) + coalesce(b.own, 0))::bigint FROM name n"
             " LEFT JOIN counted c ON c.term = n.hash LEFT JOIN beside b ON b.term = n.hash",
             list(begin), [signed_hash(term_hash(term)) for term in begin],
-            [share == 1.0 for share in begin.values()], *within.values, *within.values,
+            [share == 1.0 or term not in probe.terms for term, share in begin.items()],
+            *within.values, *within.values,
             [place for place, _ in shorter], [name for _, name in shorter],
             [signed_hash(term_hash(name)) for _, name in shorter],
             *within.values, *within.values,
         )  # fmt: skip
 
-    def _read_choice(
-        self, weighted: Weighted, probe: Probe, asked: Sequence[Filters]
-    ) -> Iterable[Any]:
-        """The ids of what the words choose, known to other questions as `chosen`."""
+    def _share_choice(self, weighted: Weighted, probe: Probe, asked: Sequence[Filters]) -> None:
+        """The ids of what the words choose, known to other questions as `chosen`, in order."""
         parts, values = [], list[Any]()
         if probe.words and (weighted or probe.must is not None):
             for filters in asked:
                 sql, more = self._choice_sql(weighted, replace(probe, filters=filters))
                 parts.append(f"({sql})")
                 values += more
-        sql = " UNION ALL ".join(parts) or "SELECT 0::bigint AS id WHERE false"
-        self._db.share("chosen", sql, *values)
-        return self._read(1, "SELECT id FROM chosen")
+        self._db.share("chosen", " UNION ALL ".join(parts) or _NOTHING, *values)
 
     def _choice_sql(self, weighted: Weighted, probe: Probe) -> tuple[str, list[Any]]:
         filters, limit = probe.filters, probe.words
@@ -229,7 +236,7 @@ class ServerSearch(Connection, SearchRows):
         narrowed = bool(filters.projects or condition)
         if not weighted:
             if not narrowed:
-                return "SELECT 0::bigint AS id WHERE false", []
+                return _NOTHING, []
             condition = condition or Condition()
             within = _within("i.project", filters.projects)
             condition.require(within.sql, *within.values)
@@ -245,12 +252,14 @@ class ServerSearch(Connection, SearchRows):
                 break
             chosen += 1
             left -= postings
-        lists, values = _lists_sql(by_rarity[:chosen], filters.projects, condition)
+        first = by_rarity[:chosen]
+        most = _POSTINGS if first[0][2] > _POSTINGS else 0
+        lists, values = _lists_sql(first, filters.projects, condition, most)
         named = f"WITH taken AS MATERIALIZED ({lists})"
         if narrowed and by_rarity[chosen:]:
             # How rare a term is says nothing of what passes a filter: the rarest may be nowhere
             # there, and then further ones are taken, one by one.
-            further, more = _lists_sql(by_rarity[chosen:], filters.projects, condition)
+            further, more = _lists_sql(by_rarity[chosen:], filters.projects, condition, _POSTINGS)
             values += [*more, limit, limit]
             named = (
                 f"WITH first AS MATERIALIZED ({lists}), further AS MATERIALIZED (SELECT x.n,"
@@ -261,7 +270,7 @@ class ServerSearch(Connection, SearchRows):
                 " needed AS MATERIALIZED (SELECT d.n FROM (SELECT DISTINCT n FROM further) d"
                 " WHERE (SELECT count(*) FROM seen s WHERE s.n < d.n) < ?),"
                 " taken AS (SELECT n, weight, id FROM first UNION ALL"
-                f" SELECT n + {_LISTS}, weight, id FROM further"
+                " SELECT n, weight, id FROM further"
                 " WHERE n IN (SELECT n FROM needed))"
             )
         asking, own = "", []
@@ -271,9 +280,9 @@ class ServerSearch(Connection, SearchRows):
                 " (SELECT id FROM session WHERE key = ?))"
             )
             own = [filters.without_session]
-        return (
+        return (  # rows come list by list, so weights are added in that order
             f"{named} SELECT l.id::bigint AS id FROM taken l{asking} GROUP BY l.id"
-            " ORDER BY sum(l.weight ORDER BY l.n) DESC, l.id DESC LIMIT ?",
+            " ORDER BY sum(l.weight) DESC, l.id DESC LIMIT ?",
             [*values, *own, limit],
         )
 
@@ -317,8 +326,8 @@ class ServerSearch(Connection, SearchRows):
         item does not pass the filters."""
         among, others = Condition(), replace(filters, projects=(), without_session="")
         if len(filters.projects) == 1 and others == ANYTHING:
-            within = _within("project", filters.projects)
-            among.require(f"c.item IN (SELECT id FROM item WHERE {within.sql})", *within.values)
+            within = _within("c.project", filters.projects)
+            among.require(within.sql, *within.values)
         passing = self._filter_items(filters) if filters != ANYTHING else Condition()
         exists = f" AND EXISTS (SELECT 1 FROM item i WHERE i.id = n.item AND {passing.sql})"
         return self._read(
@@ -434,9 +443,10 @@ def _choose_alike(
 
 
 def _lists_sql(
-    terms: Weighted, projects: Sequence[str], condition: Condition | None
+    terms: Weighted, projects: Sequence[str], condition: Condition | None, most: int
 ) -> tuple[str, list[Any]]:
-    """(place, weight, id) of the items that hold each of these terms, the newest of them."""
+    """(place, weight, id) of the items that hold each of these terms; at most so many of each, the
+    newest. 0: all, for their number is known to be small."""
     join, where, more = "", "", list[Any]()
     if condition:
         join, where = " JOIN item i ON i.id = h.id", f" WHERE {condition.sql}"
@@ -449,7 +459,8 @@ def _lists_sql(
         f" AND {within.sql}"
         " AND NOT EXISTS (SELECT 1 FROM unfolded u WHERE u.item = y.id AND u.sign < 0)"
         " UNION ALL SELECT u.item FROM unfolded u WHERE u.sign > 0 AND w.term = ANY (u.terms)"
-        f" AND {within.sql}) h{join}{where} ORDER BY h.id DESC LIMIT {_POSTINGS}) x"
+        f" AND {within.sql}) h{join}{where}"
+        f"{f' ORDER BY h.id DESC LIMIT {most}' if most else ''}) x"
     )
     hashes = [signed_hash(term_hash(term)) for term, _, _ in terms]
     weights = [weight for _, weight, _ in terms]

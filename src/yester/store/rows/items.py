@@ -51,7 +51,7 @@ class ItemRows(PlaceRows, VectorRows, LineRows):
         edits: list[tuple[int, Sequence[EditedLines]]] = []
         touched: dict[int, int] = {}
         for (source, kind, ref), entry in latest.items():
-            old = known.get((source, kind, ref))
+            old: Any = known.get((source, kind, ref))
             item = entry.item
             adopted = old is None and hooked and bool(item.alias)
             if adopted:

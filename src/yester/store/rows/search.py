@@ -307,13 +307,13 @@ def _neighbour_sql(scope: str) -> str:
 NEIGHBOURS = f"{_neighbour_sql('session')} UNION ALL {_neighbour_sql('project')}"
 
 
-def candidates_sql(source: str, condition: rows.Condition) -> str:
-    """Of the items whose ids are the source's values, what is ranked."""
+def candidates_sql(source: str, condition: rows.Condition, *more: str) -> str:
+    """Of the items whose ids are the source's values, what is ranked, and more columns."""
     return (
         "SELECT i.id, i.kind, i.role, i.type, i.project, i.session,"
         # A rule is as old as its words; its `updated` is when it was distilled.
         " iif(i.kind = 'memory' AND i.type <> 'rule', i.updated, i.epoch), i.hash, t.vector,"
-        " i.prompt_number"
+        f" {', '.join(('i.prompt_number', *more))}"
         # CROSS: with filters the planner would walk a whole project to find a few hundred.
         f" FROM {source} j CROSS JOIN item i ON i.id = j.value"
         f" CROSS JOIN item_terms t ON t.item = i.id WHERE {condition.sql}"

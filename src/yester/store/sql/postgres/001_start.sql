@@ -259,11 +259,25 @@ CREATE TABLE vector (
   PRIMARY KEY (tenant, id)
 );
 CREATE INDEX vector_item ON vector(tenant, item);
--- One bit a dimension, apart from the values: a search reads all of them.
+-- One bit a dimension, apart from the values: a search reads all of them, or all of a project.
 CREATE TABLE vector_code (
   id bigint NOT NULL, item bigint NOT NULL, model text COLLATE "C" NOT NULL, code bit varying NOT NULL,
-  tenant int NOT NULL DEFAULT tenant(), PRIMARY KEY (tenant, id)
+  project bigint NOT NULL, tenant int NOT NULL DEFAULT tenant(), PRIMARY KEY (tenant, id)
 );
+CREATE INDEX vector_code_project ON vector_code(tenant, project);
+CREATE FUNCTION place_code() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  SELECT i.project INTO NEW.project FROM item i WHERE i.id = NEW.item;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER vector_code_placed BEFORE INSERT ON vector_code FOR EACH ROW EXECUTE FUNCTION place_code();
+CREATE FUNCTION move_codes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE vector_code SET project = NEW.project WHERE id IN (SELECT v.id FROM vector v WHERE v.item = NEW.id);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER item_moved AFTER UPDATE OF project ON item
+  FOR EACH ROW WHEN (OLD.project <> NEW.project) EXECUTE FUNCTION move_codes();
 CREATE TABLE unembedded (
   item bigint NOT NULL, epoch bigint NOT NULL, queued bigint NOT NULL,
   tenant int NOT NULL DEFAULT tenant(), PRIMARY KEY (tenant, item)
