@@ -214,8 +214,12 @@ class Connection(Rows):
 
     def _next_id(self, table: str) -> int:
         """Of items: also those that are hidden from this account have an id."""
-        newest = int(self._first_value("SELECT newest_item()"))
-        return max(newest + 1, super()._next_id(table))
+        return int(
+            self._first_value(
+                f"SELECT 1 + greatest(newest_item(), (SELECT max(id) FROM {table}),"
+                " (SELECT value::bigint FROM meta WHERE key = ?))", f"last_{table}",
+            )
+        )  # fmt: skip
 
     def _last_number(self, table: str) -> int:
         return int(self._first_value("SELECT last FROM counter WHERE name = ?", table) or 0)
