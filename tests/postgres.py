@@ -25,6 +25,11 @@ _SETTINGS = {
     "shared_buffers": "64MB", "max_connections": "200", "jit": "off", "wal_level": "minimal",
     "max_wal_senders": "0", "autovacuum_naptime": "10min",
 }  # fmt: skip
+_ROOT = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
+# The server refuses to run as root.
+_OTHER_USER = (
+    {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+)
 _PROGRAMS = ("postgres", "initdb", "pg_ctl")
 # Ends the server and removes its folder when the run is over, however it ended.
 _WATCH = (
@@ -53,10 +58,28 @@ def server() -> str:
         pytest.skip(f"there is no PostgreSQL server: {error}")
 
 
+def own_server(name: str) -> Path:
+    """The folder, and the host, of a server that a test may stop."""
+    try:
+        _make_server(_ROOT / name, os.getpid())
+    except (OSError, ImportError, subprocess.CalledProcessError) as error:
+        if WANTED == "required":
+            raise
+        pytest.skip(f"there is no PostgreSQL server: {error}")
+    return _ROOT / name
+
+
+def control_server(folder: Path, *words: str) -> None:
+    """By pg_ctl, which waits until it is done."""
+    (program,) = folder.glob("*/pginstall/bin/pg_ctl")
+    with open(folder / "log", "ab") as log:
+        command = [program, "-D", folder / "data", "-w", *words]
+        subprocess.run(command, check=True, stdout=log, stderr=log, cwd=folder, **_OTHER_USER)
+
+
 def _start_server() -> str:
     run = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
-    root = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
-    folder = root / f"yester-postgres-{run}"
+    folder = _ROOT / f"yester-postgres-{run}"
     with open(f"{folder}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "ready").exists():
@@ -81,15 +104,13 @@ def _make_server(folder: Path, run: int) -> None:
     libraries = package.with_name(f"{package.name}.libs")
     shutil.copytree(libraries, folder / libraries.name)
     folder.chmod(0o755)
-    # The server refuses to run as root.
-    other = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
-    if other:
+    if _OTHER_USER:
         shutil.chown(folder, "nobody")
 
     def call(program: str, *words: str) -> None:
         command = [programs / "bin" / program, "-D", folder / "data", *words]
         with open(folder / "log", "ab") as log:
-            subprocess.run(command, check=True, stdout=log, stderr=log, cwd=folder, **other)
+            subprocess.run(command, check=True, stdout=log, stderr=log, cwd=folder, **_OTHER_USER)
 
     call("initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
     lines = [f"{name} = '{value}'" for name, value in _SETTINGS.items()]

@@ -4,9 +4,10 @@ are two roles without any power, as in the documentation."""
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,47 @@ def url_of(name: str, role: str, tenant: str = "") -> str:
     return place + (f"&tenant={tenant}" if tenant else "")
 
 
+class Counting:
+    """Between a server and its database: counts the statements that pass. Close it."""
+
+    def __init__(self, name: str, role: str) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        there = psycopg.conninfo.conninfo_to_dict(postgres.server())
+        self._database = f"{there['host']}/.s.PGSQL.{there.get('port', 5432)}"
+        port = self._socket.getsockname()[1]
+        self.url = f"postgresql://{role}@127.0.0.1:{port}/{name}?sslmode=disable&gssencmode=disable"
+        self.statements = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                client = self._socket.accept()[0]
+                database = socket.socket(socket.AF_UNIX)
+                database.connect(self._database)
+                for source, target in ((client, database), (database, client)):
+                    counted = source is client
+                    pump = threading.Thread(target=self._pump, args=(source, target, counted))
+                    pump.daemon = True
+                    pump.start()
+
+    def _pump(self, source: socket.socket, target: socket.socket, counted: bool) -> None:
+        pending, begun = b"", False
+        while data := source.recv(1 << 16):
+            pending += data if counted else b""
+            while len(pending) > 5:  # the first message has no type
+                length = int.from_bytes(pending[begun : begun + 4], "big") + begun
+                if len(pending) < length:
+                    break
+                self.statements += begun and pending[:1] in b"EQ"
+                pending, begun = pending[length:], True
+            target.sendall(data)
+        target.close()
+
+    def close(self) -> None:
+        self._socket.close()
+
+
 class Team:
     """A database with its tenants; `serving` answers from it."""
 
@@ -82,13 +124,20 @@ class Team:
 
     @contextmanager
     def serving(
-        self, *, rate: float = RATE, burst: float = BURST, metrics_token: str = "", **more: Any
+        self,
+        *,
+        url: str = "",
+        rate: float = RATE,
+        burst: float = BURST,
+        metrics_token: str = "",
+        **more: Any,
     ) -> Iterator[TeamServing]:
         failures: list[BaseException] = []
-        gate = Gate(url_of(self.name, SERVER), self.home, rate, burst)
+        url = url or url_of(self.name, SERVER)
+        gate = Gate(url, self.home, rate, burst)
         gate.check_database()
         sock = open_socket(0)
-        memory = Memory(self.home, NO_MODEL, who="http", database=url_of(self.name, SERVER))
+        memory = Memory(self.home, NO_MODEL, who="http", database=url)
         app = TeamApp(
             memory, gate, lambda _, error: failures.append(error), metrics_token=metrics_token,
             slowdown=Slowdown(sleep=at_once), **more,

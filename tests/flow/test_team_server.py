@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import time
 from contextlib import closing
 
@@ -78,8 +79,10 @@ def test_what_is_about_the_servers_machine_is_not_there(team):
                 assert server.send(path, {}, one.method, token).status == 404, one.path
         for path in ("/", "/index.html", "/app.js"):
             assert server.status(path, token) == 404
-        told = server.by(token).get("/api/openapi.json")["paths"]
-    assert set(told) == paths
+        told = server.by(token).get("/api/openapi.json")
+        manual = server.ask("GET", "/api/search/help", token=token).body
+    assert set(told["paths"]) == paths
+    assert b".yester/token" not in manual + json.dumps(told).encode()
     assert not paths & {"/api/settings", "/api/doctor", "/api/file", "/api/why", "/api/forget"}
 
 

@@ -31,7 +31,9 @@ from yester.faces.http.guard import Failed, Guard, Slowdown, read_bearer, read_m
 from yester.faces.http.login import PROGRAM
 from yester.faces.http.request import Refusal, make_problem
 from yester.memory import Memory
+from yester.model import replace
 from yester.store.postgres.team import Gate, Identified
+from yester.tables import load_table
 
 THREADS = 8
 _PROBE_SECONDS = 6.0
@@ -64,7 +66,7 @@ class TeamApp(Router):
         health = msgspec.json.encode(table.Health(status="ok", version=__version__))
         self._constants: dict[str, Callable[[], bytes]] = {
             "/health": lambda: health,
-            "/api/search/help": lambda: msgspec.json.encode(table.make_manual("https://SERVER")),
+            "/api/search/help": _encode_manual,
             "/api/openapi.json": _encode_document,
         }
         self.guard: Guard = TeamGuard(self, endpoints, failed, slowdown or Slowdown())
@@ -231,5 +233,15 @@ class TeamGuard(Guard):
 
 
 @cache
+def _encode_manual() -> bytes:
+    manual = table.make_manual("https://SERVER")
+    return msgspec.json.encode(replace(manual, headers=load_table("api")["many"]["headers"]))
+
+
+@cache
 def _encode_document() -> bytes:
-    return msgspec.json.encode(table.make_document(table.TEAM_ENDPOINTS))
+    words, document = load_table("api")["many"], table.make_document(table.TEAM_ENDPOINTS)
+    bearer = document["components"]["securitySchemes"]["bearer"] | {"description": words["bearer"]}
+    document["info"] |= {"description": words["description"]}
+    document["components"] |= {"securitySchemes": {"bearer": bearer}}
+    return msgspec.json.encode(document)
