@@ -220,6 +220,65 @@ def test_an_answer_is_named_by_the_sentence_that_has_the_words_of_the_question()
     assert card.title == "Deleted items are not logged"
 
 
+@each(
+    ("prompt", "answer", "title"),
+    (
+        (
+            "can we just drop the old harbour tables?",
+            "No — they are what the ferries are billed by.",
+            "Can we just drop the old harbour tables? No",
+        ),
+        (
+            "maybe the tide column isn't allowed to be empty?",
+            "No, it may. The check is in `tide.py` and asks for a number only where there is one.",
+            "Maybe the tide column isn't allowed to be empty? No",
+        ),
+        (  # not a question that yes answers
+            "what is the problem with the harbour tables?",
+            "Yes, there are two. The harbour tables lack a key, because `ferries.py` writes twice.",
+            "The harbour tables lack a key, because ferries.py writes twice",
+        ),
+    ),
+)
+def test_a_question_that_got_a_yes_or_a_no_is_named_by_both(prompt, answer, title):
+    story = Story()
+    story.prompt(prompt)
+    story.reads("tables.py")
+    story.says(f"{answer}\n\n- `bill.py` reads them because nobody has moved the sums")
+    (card,) = (make_card(looked, [], Gate()) for looked in story.looked())
+    assert card.title == title
+
+
+def test_what_holds_on_a_condition_is_named_by_what_holds():
+    story = Story()
+    story.prompt("fix test")
+    story.edits("resume.py")
+    story.says(
+        "Passes. When `restore()` returns an empty list (all of them skipped for want of a name),"
+        " resume now falls back to the one session that is there."
+    )
+    (draft,) = story.drafted()
+    assert draft.title == "Resume now falls back to the one session that is there"
+
+
+def test_what_only_goes_is_named_by_what_is_gone():
+    story = Story()
+    story.prompt("ok, and those?")
+    story.replaces("retry.py", "def backoff():\n    return 1\n\nTIMES = 3", "TIMES = 3")
+    (draft,) = story.drafted()
+    assert draft.title == "Removed backoff from retry.py"
+
+
+def test_an_addition_to_an_older_commit_is_not_named_by_that_commit():
+    story = Story()
+    story.prompt("use the constants, and fixup in the right commit")
+    story.edits("segments.py")
+    story.commits("fixup! refactor: migrate the languages to an engine")
+    story.says("All 19 calls now use the constants instead of literal strings.")
+    (draft,) = story.drafted()
+    assert draft.title == "All 19 calls now use the constants instead of literal strings"
+
+
 ANSWERS = (
     # what was said, title
     ("Three places store it.\n\n- **Key** - of the `cart_id`\n\nSo to answer your question"
@@ -753,7 +812,10 @@ def test_a_session_is_what_its_turns_came_to_and_what_is_left():
 # --- titles of the reader, mended -----------------------------------------------------------------
 
 MENDED = (
-    ("Added debug logging to all the error", "Added debug logging to all the error paths"),
+    (
+        "Added debug logging to all the error",
+        "Added debug logging to all the error paths in hooks.py",
+    ),
     ("The store drops the oldest entry using", "The store drops the oldest entry"),
     ("It is the same between 1.9", "It is the same between 1.9 and 2.0"),
     ("Step 1 - the key of the cache", ""),

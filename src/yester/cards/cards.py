@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Fact, Gate, Looked
-from yester.cards.results import find_answer
+from yester.cards.results import find_answer, question_title
 from yester.cards.status import BROKEN_INTO, COMMIT_FAILED, UNSTARTED
 from yester.cards.titles import heading_title, is_imperative, names_fault, request_title
 from yester.cards.tools import file_names
@@ -74,7 +74,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     facts = [fact for draft in drafts for fact in draft.facts] or (taken if answer else [])
     deed = turn.last_deed if status.evidence == UNSTARTED else None
     plan = _plan_title(turn) if deed is not None else ""
-    wanted = plan or request_title(request)
+    wanted = plan or question_title(looked) or request_title(request)
     asks = status.word == "open"  # then what was wanted is more than what was said so far
     named = (plan, "" if asks else answer, *done, looked.commit_title, *found, wanted, answer)
     titles = (*named, *(draft.title for draft in drafts))

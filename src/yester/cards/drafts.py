@@ -72,8 +72,9 @@ class Looked:
 
     @cached_property
     def named_commits(self) -> list[Committed]:
-        """Without merges: git itself has named these."""
-        return [one for one in self.commits if not one.commit.subject.startswith(_MERGES)]
+        """Without merges, which git itself has named, and what was added to older ones."""
+        own = (one for one in self.commits if not one.commit.fixes_up)
+        return [one for one in own if not one.commit.subject.startswith(_MERGES)]
 
     @property
     def request_title(self) -> str:

@@ -48,6 +48,11 @@ _CAME_OF_IT = (
     r"now (?!i\b|let\b|that\b|when\b|whenever\b)"
     r"|the (?:fix|change) (?:(?:is|was) (?=\w+ing\b))?(?=\w+(?:s|ing)\b(?<!is|as))"
 )
+_ASKS_WHETHER = re.compile(
+    r"(?:(?:but|and|so|or|then)\s+|q:\s*)*+(?!what|how|why|where|when|wh(?:ich|o)\b)([^?]+)\?\Z",
+    re.I,
+)
+_NOW = re.compile(r"\bnow\b", re.I)
 _RESULT_BEGINS = re.compile(_CAME_OF_IT, re.I)
 _SPEAKER = re.compile(
     rf"\A(?:{_CAME_OF_IT}|because (?=the\b)|(?:i|we)(?:'ve| have)? (?:also |now |successfully )?"
@@ -75,6 +80,9 @@ def work_title(looked: Looked, gate: Gate) -> tuple[str, str]:
             return read
         if read is not None and titles.commit_type(read[0]):
             return read
+        if read is not None and _is_point(closing, read[1]):  # one of many; rather what it is now
+            said = [one for one in _said(closing, gate) if one.kind == "paragraph"]
+            results += [one for one in said if _NOW.search(one.text) and _says_result(one)]
         if found := _first_title(results):
             return found
     if read is not None:
@@ -104,6 +112,8 @@ def change_title(looked: Looked) -> str:
         return shorten_title(named)
     if wanted and asks:
         return wanted
+    if removed := _name_removed(turn):
+        return shorten_title(removed)
     if not wanted:
         return f"Changed {file_names(turn.edited)}"
     changed = f"Changed {file_names(turn.edited, 1)}: "
@@ -132,6 +142,10 @@ def _name_changes(turn: View) -> str:
     return f"{file_name(file)}{others}: {', '.join([*names[file]][:_NAMES])}"
 
 
+def _is_point(closing: Item, text: str) -> bool:
+    return any(one.kind == "bullet" and one.text == text for one in split_statements(closing.body))
+
+
 def _said(closing: Item, gate: Gate) -> list[Statement]:
     return [one for one in split_statements(closing.body) if not gate.echoes(one.text, closing)]
 
@@ -145,8 +159,23 @@ def _find_results(closing: Item, gate: Gate) -> list[Statement]:
     return [one for one in (*leads, *labelled) if _says_result(one)]
 
 
+def _name_removed(turn: View) -> str:
+    """`Removed backoff from retry.py`"""
+    for step in turn.steps:
+        for before, after in replaced_texts(step.item) if step.edited else ():
+            if gone := [name for name in defined_names(before) if name not in after]:
+                return f"Removed {', '.join(gone[:_NAMES])} from {file_name(step.edited[0])}"
+    return ""
+
+
+def _drop_condition(text: str) -> str:
+    """What comes first in a long sentence, and not what came of it."""
+    text = drop_interjection(text)
+    return _pattern("condition first").sub(r"\1", text) if len(text) > TITLE else text
+
+
 def _says_result(one: Statement) -> bool:
-    said = drop_label(drop_interjection(one.text))
+    said = drop_label(_drop_condition(one.text))
     bare = as_title(_SPEAKER.sub("", said))
     tells = find_cues(bare)
     result = "result" in tells or _RESULT_BEGINS.match(said) is not None
@@ -179,10 +208,8 @@ def _first_title(found: Sequence[Statement]) -> tuple[str, str] | None:
     leans = _pattern("leans")
     cut: tuple[str, str] | None = None
     for one in found:
-        text = drop_interjection(one.text)
-        text = _pattern("condition first").sub("", text) if len(text) > TITLE else text
-        title = as_title(_pattern("to git").sub("", _SPEAKER.sub("", text)))
-        leads_up = one.text.endswith(f"{title[1:]}:") and not titles.find_type(title)
+        title = as_title(_pattern("to git").sub("", _SPEAKER.sub("", _drop_condition(one.text))))
+        leads_up = one.text.endswith(f" {title.split()[-1]}:") and not titles.find_type(title)
         leads_up = leads_up and _pattern("says what").search(title) is None
         bare = drop_fixed(title)
         leaning = leans.match(bare) and not _pattern("all of them").match(bare)
@@ -214,6 +241,8 @@ def find_answer(looked: Looked, gate: Gate) -> tuple[str, list[Fact]]:
 
 
 def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Gate) -> str:
+    if asked := question_title(looked):
+        return asked
     heading = titles.heading_title(closing)
     said = _said(closing, gate)
     if _pattern("review").search(heading):
@@ -234,6 +263,25 @@ def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Ga
     asks = is_imperative(looked.request) or looked.request.endswith("?")
     told = found[0] if found else ""
     return (looked.request_title or told) if asks else (told or looked.request_title)
+
+
+def question_title(looked: Looked) -> str:
+    """`Should it be in a file of its own? Yes`: the only question of a prompt, with the word that
+    answers it; "" where there is none, no room for it, or the answer says it in its own words."""
+    prompt, closing = looked.turn.prompt, looked.turn.closing
+    found = _pattern("yes or no").match(closing.body) if closing is not None else None
+    if prompt is None or closing is None or found is None:
+        return ""
+    asked = [one.text for one in split_statements(prompt.body) if one.text[-1] == "?"]
+    bare = _ASKS_WHETHER.match(asked[0]) if len(asked) == 1 else None
+    if bare is None or not titles.is_telling(bare[1]):
+        return ""
+    first = split_statements(closing.body)[:1]
+    shared = {term for one in first for term in telling_terms(one.text)} & telling_terms(bare[1])
+    if len(shared) >= _SHARED and _first_title(first):
+        return ""
+    title = f"{bare[1]}? {'No' if found['no'] else 'Yes'}"
+    return title[:1].upper() + title[1:] if len(title) <= TITLE else ""
 
 
 def _review_title(heading: str, said: Sequence[Statement]) -> str:

@@ -156,7 +156,7 @@ class Changes:
             if one.turn == turn and one.commit is not None and one.commit.turn <= turn + back
         ]
         made = sorted(held, key=held.count) or [one for one in self.commits if one.turn == turn]
-        return made[-1].commit.subject if made else ""
+        return made[-1].commit.subject if made and not made[-1].commit.fixes_up else ""
 
     def add(self, turn: int, step: Step) -> None:
         for file in step.edited:

@@ -37,6 +37,7 @@ _JOINTS = (
     r"|on|rather|regardless|since|so|that|to|using|via|when|where|which|while|with|without)"
 )
 _LEADS_ON = re.compile(_JOINTS + r"\Z", re.I)
+_LEADS_TO = re.compile(r"\s(?:across|alongside|for|from|in|into|on|to)\s")
 _CLAUSE_BEGINS = re.compile(
     r"(?:\A|[.:;,!?—–)]\s|\s--?\s|\b(?:i|we)(?:'ve| have)?(?: also| now)?\s)\W*\Z"
 )
@@ -231,6 +232,10 @@ def _complete_clause(sentence: str, title: str) -> str:
         and not (low.startswith((" and", " or"), stop) and half.search(low, begin, stop))
     ]
     stop = next((stop for stop in fits if stop >= end), fits[-1] if fits else begin)
+    for longer in fits:  # where it is, what for and by what belong to it
+        leads_up = ":" in low[longer - 1 : longer + 1] and not _VERB.search(low, begin, longer)
+        if longer > stop and _LEADS_TO.match(low, stop) and not leads_up:
+            stop = longer
     same = stop >= end and not _letters_of(low[end:stop]) and "→" not in sentence[begin:end]
     whole = title if same else title[:1] + sentence[begin + 1 : stop]
     leads_up = low.startswith(":", stop) and not _VERB.search(whole)

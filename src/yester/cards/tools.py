@@ -355,6 +355,7 @@ class Commit:
     subject: str
     body: str
     hash: str = ""
+    fixes_up: bool = False  # it goes into an older commit, and only names that
 
 
 def find_commits(one: Ran) -> Iterator[Commit]:
@@ -372,8 +373,9 @@ def find_commits(one: Ran) -> Iterator[Commit]:
             message = message or made[-1]["subject"]
         if message:
             subject, _, body = message.partition("\n")
-            subject = subject.removeprefix("fixup! ").removeprefix("squash! ")
-            yield Commit(subject.strip(), body.strip(), made[-1]["made"] if made else "")
+            older = subject.removeprefix("fixup! ").removeprefix("squash! ")
+            id_ = made[-1]["made"] if made else ""
+            yield Commit(older.strip(), body.strip(), id_, fixes_up=older != subject)
 
 
 def is_commit_refused(one: Ran) -> bool:

@@ -37,7 +37,8 @@ _A_WORD = re.compile(r"\A[\w'-]+(?:\s[\w'-]+)?[.!](?:\s|\Z)")
 _ASIDE = re.compile(
     r"\s{0,9}(?:\([^()]{3,120}\)|\[[^\[\]]{3,80}\])|\s[—–]\s[^—–]{3,80}\s[—–](?=\s)"
 )
-_PLACES = re.compile(r" (?:in|for|across|during) ")
+_PLACES = re.compile(r" (?:in|for|from|across|during) ")
+_AND = (" and ", " or ")
 _ENDS = " ,;:—–-("
 _LOOSE_ENDS = re.compile(
     r"\A(?:[ .:;,—–]|-(?!-?\w))+|[ .:;,—–-]+\Z"
@@ -241,13 +242,13 @@ def shorten_title(text: str, most: int = TITLE) -> str:
         m
         for m in load_pattern("statements", "joint").finditer(text[: most + 2])
         if most * 0.35 <= m.start() <= most
-        and not (m[0] in (" and ", " or ") and half_a_pair.search(text, 0, m.start()))
+        and not (m[0] in _AND and half_a_pair.search(text, 0, m.start()))
         and not (m[0].strip().isalpha() and dangling.search(text[: m.start()]))
     ]
-    if not ends:
-        ends = [m for m in _PLACES.finditer(text[: most + 2]) if most * 0.6 <= m.start() <= most]
+    if not ends or ends[-1][0] in _AND:  # rather both of two than where they are
+        ends += [m for m in _PLACES.finditer(text[: most + 2]) if most * 0.6 <= m.start() <= most]
     if ends:
-        return text[: ends[-1].start()].rstrip(_ENDS)
+        return text[: max(m.start() for m in ends)].rstrip(_ENDS)
     short = text[: text.rfind(" ", 0, most)] if " " in text[:most] else text[: most - 1]
     half = half_a_pair.search(short)
     if half and half.start() >= most * 0.45:
