@@ -168,6 +168,11 @@ class FoundSecrets:
         message = session.encode("utf-8", "surrogatepass")
         return blake2b(message, key=self._key, digest_size=16).hexdigest()
 
+    def knows(self, session: str) -> bool:
+        """Was anything found in it?"""
+        here = self._clear.get(session)
+        return bool(here or (self._named and self._named.get(self._mark(session))))
+
     def find(self, session: str, text: str) -> list[tuple[int, int, str]]:
         places = []
         known = self._clear.get(session)
@@ -195,7 +200,8 @@ class SessionSecrets:
         return self._found.find(self._session, text)
 
     def stand_in(self, texts: Iterable[str]) -> bool:
-        return any(self._found.find(self._session, text) for text in texts)
+        knows = self._found.knows(self._session)
+        return knows and any(self._found.find(self._session, text) for text in texts)
 
 
 def _find_bytes(raw: bytes, key: bytes, named: Iterable[_Named]) -> Iterator[tuple[int, int]]:

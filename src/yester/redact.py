@@ -192,6 +192,8 @@ def _is_telling(value: bytes) -> bool:
 def may_hold_secrets(text: str) -> bool:
     """Is there any sign of a secret or of a private span? Where not, none is in any part of it,
     either: several texts are passed with one look."""
+    if len(text) < _SHORTEST and not _named:
+        return False
     raw = _encode_text(text)
     folded = raw.lower()
     if _named or b"private" in folded or _hides_something(raw):
@@ -377,8 +379,11 @@ class _Gates(NamedTuple):
     tokens: re.Pattern[bytes]
     rules_by_head: dict[bytes, list[Rule]]
     head_sizes: list[int]
-    searches: list[tuple[re.Pattern[bytes], list[_Waiting]]]
-    beyond_ascii: tuple[re.Pattern[bytes], ...]  # those of the searches that ASCII cannot match
+    searches: list[_Search]
+    ascii_searches: list[_Search]  # those of them that a text in ASCII can match
+
+
+_Search = tuple[Callable[[bytes], re.Match[bytes] | None], list["_Waiting"]]
 
 
 class _Waiting(NamedTuple):
@@ -398,18 +403,18 @@ def _load_gates() -> _Gates:
                 # Up to the last character that is rare in text, which small letters are not.
                 gate = gate.rstrip(b"abcdefghijklmnopqrstuvwxyz")
             (by_head if rule.is_token else by_gate).setdefault(gate, []).append(rule)
-    searches = []
+    searches, in_ascii = list[_Search](), list[_Search]()
     for row in load_table("redact")["search"]:
         left = {gate: frozenset(rules) for gate, rules in by_gate.items()}
         waiting = []
         for word in (word.encode() for word in row["words"]):
             gates = [(gate, left.pop(gate)) for gate in list(left) if word in gate]
             waiting.append(_Waiting(word, gates))
-        searches.append((_compile_pattern(row["pattern"]), waiting))
+        searches.append((_compile_pattern(row["pattern"]).search, waiting))
+        if not row.get("beyond_ascii"):
+            in_ascii.append(searches[-1])
     sizes = sorted({len(head) for head in by_head})
-    rows = zip(searches, load_table("redact")["search"], strict=True)
-    beyond = tuple(search for (search, _), row in rows if row.get("beyond_ascii"))
-    return _Gates(_compile_token_search(by_head), by_head, sizes, searches, beyond)
+    return _Gates(_compile_token_search(by_head), by_head, sizes, searches, in_ascii)
 
 
 def _compile_token_search(heads: Iterable[bytes]) -> re.Pattern[bytes]:
@@ -429,9 +434,8 @@ def _find_awake_rules(raw: bytes, folded: bytes) -> list[Rule]:
     """The rules of which a gate is in the text, in the order of the table."""
     gates = _load_gates()
     awake: set[Rule] = set()
-    skipped = gates.beyond_ascii if raw.isascii() else ()
-    for search, waiting in gates.searches:
-        if search in skipped or not search.search(folded):
+    for search, waiting in gates.ascii_searches if raw.isascii() else gates.searches:
+        if search(folded) is None:
             continue
         for word, waiting_gates in waiting:
             near = _cut_around(folded, word) if len(waiting_gates) >= _MANY_GATES else folded

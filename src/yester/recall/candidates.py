@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import log
 from typing import TYPE_CHECKING, Any
 
 from yester import model
 from yester.errors import ModelError
-from yester.model import Expression, Filters, Item, Nearness, Probe, TurnKey, replace
+from yester.model import Candidate, Expression, Filters, Item, Probe, TurnKey, replace
 from yester.recall import rank
 from yester.recall.rank import Question, Ranked, Scale, Signals, Wanted, Weights, sort_ranked
 from yester.store.contract import Store
@@ -39,7 +39,6 @@ _FAR = 0.15  # nearness below which a vector alone is no reason to be an answer
 _CONVERSATION = ("message", "prompt")
 _MOST_PATHS = 20
 _PATH = re.compile(r"(?<![\w.+-])[\w.+-]++(?:/[\w.+-]++)+|\b[\w-]{1,99}\.[a-z]{1,4}\b")
-_NOWHERE = Nearness(0.0, 1)
 _WORD = re.compile(r"[\w-]+")
 
 
@@ -203,11 +202,13 @@ class Search:
     def _look_around(self, question: Question) -> None:
         """In a conversation the answer often stands beside the words of the question: so what
         stands beside the likeliest is known from here on, and how near all are."""
+        ordered = sorted(self._candidates, key=self._likelihood_of)
         likeliest: list[int] = []
         if self._weights.neighbour and self._query.must is None:
-            talk = (one.id for one in self._candidates if one.kind in _CONVERSATION)
-            likeliest = sorted(talk, key=self._likelihood_of)[:_LIKELIEST]
-        turns = self._likeliest_turns()
+            talk = (one.id for one in ordered if one.kind in _CONVERSATION)
+            likeliest = list(islice(talk, _LIKELIEST))
+        most = max(_TURNS, self._asked.offset + self._asked.k)
+        turns = list(dict.fromkeys(turn for one in ordered if (turn := one.turn)))[:most]
         if not likeliest and not turns and not self._has_vector():
             return
         known = list(self.words)
@@ -222,19 +223,10 @@ class Search:
         self.near |= more.near
         self._having |= more.having
 
-    def _likeliest_turns(self) -> list[TurnKey]:
-        most = max(_TURNS, self._asked.offset + self._asked.k)
-        turns = [
-            (self._likelihood_of(one.id), turn)
-            for one in self._candidates
-            if (turn := one.turn) is not None
-        ]
-        turns.sort(key=lambda pair: pair[0])
-        return list(dict.fromkeys(turn for _, turn in turns))[:most]
-
-    def _likelihood_of(self, id_: int) -> float:
+    def _likelihood_of(self, one: Candidate) -> float:
         """The smaller, the likelier."""
-        return -(self.words[id_].keyword + self.near.get(id_, _NOWHERE).cosine)
+        near = self.near.get(one.id)
+        return -self.words[one.id].keyword - (near.cosine if near else 0.0)
 
     def _has_vector(self) -> bool:
         return self._probe.vector is not None and self._probe.vector() is not None
@@ -328,24 +320,21 @@ class Search:
                 answers.append(best)
                 continue
             edited, _ = self.result.edited.get(turn, (0, 0))
-            more = {
-                "said": weights.said * self.said.get(turn, 0.0),
-                "worked": weights.worked * rank.matched_share(edited, files),
-            }
-            # What is known of how well any of it fits is known of the turn.
-            facts = {
-                name: max(one.factors.get(name, 0.0) for one in (best, *others))
-                for name in rank.TOLD
-                if self._asked.explain and name in best.factors
-            }
-            more = {name: value for name, value in more.items() if value}
-            answers.append(
-                best._replace(
-                    score=best.score + sum(more.values()),
-                    factors=best.factors | facts | more,
-                    parts=tuple(one.id for one in others),
-                )
-            )
+            said = weights.said * self.said.get(turn, 0.0)
+            worked = weights.worked * rank.matched_share(edited, files)
+            factors = best.factors
+            if self._asked.explain:
+                # What is known of how well any of it fits is known of the turn.
+                factors = factors | {
+                    name: max(one.factors.get(name, 0.0) for one in (best, *others))
+                    for name in rank.TOLD
+                    if name in factors
+                }
+                added = {"said": said, "worked": worked}
+                factors |= {name: value for name, value in added.items() if value}
+            parts = tuple(one.id for one in others)
+            score = best.score + said + worked
+            answers.append(best._replace(score=score, factors=factors, parts=parts))
         return sort_ranked(answers)
 
     # --- what its text says ------------------------------------------------------------------

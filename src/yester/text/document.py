@@ -46,11 +46,11 @@ def expand_item(item: Item) -> Document:
         counts = Counter(text_terms(text)) if text else None
         if not counts:
             continue
-        length = counts.total()
+        length, values = counts.total(), counts.values()
         vector += (
             _HEADER.pack(number, len(counts), length),
             array("I", map(term_hash, counts)).tobytes(),
-            bytes(min(n, 255) for n in counts.values()) if length > 255 else bytes(counts.values()),
+            bytes(values if max(values) <= 255 else [min(n, 255) for n in values]),
         )
         lengths.append((number, length))
         terms.update(counts)
@@ -128,15 +128,20 @@ def count_said(
 ) -> tuple[int, dict[int, int]]:
     """Of several bodies as one text: the number of terms, and how often each wanted one is there;
     (0, none) where none is."""
-    together = b"".join(vectors)
-    there = {term: stored for term, stored in wanted.items() if stored in together}
+    hashes, numbers, total = bytearray(), bytearray(), 0
+    for vector in vectors:
+        for part, length, begin, end, stop in _walk_fields(vector):
+            if part == _BODY:
+                hashes += vector[begin:end]
+                numbers += vector[end:stop]
+                total += length
     counts: dict[int, int] = {}
-    total = 0
-    for vector in vectors if there else ():
-        total += next((length for part, length, *_ in _walk_fields(vector) if part == _BODY), 0)
-        for part, _, held in find_matches(vector, there):
-            for term, count in held if part == _BODY else ():
-                counts[term] = counts.get(term, 0) + count
+    for term, stored in wanted.items():
+        place = hashes.find(stored)
+        while place >= 0:
+            if not place & 3:  # else across two hashes
+                counts[term] = counts.get(term, 0) + numbers[place >> 2]
+            place = hashes.find(stored, place + 1)
     return (total, counts) if counts else (0, counts)
 
 

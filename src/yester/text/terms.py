@@ -55,12 +55,12 @@ class BoundedCache(dict[str, V]):
 
     def __init__(self, compute: Callable[[str], V], most: int, longest: int = 1 << 20) -> None:
         super().__init__()
-        self._compute, self._most, self._longest = compute, most, longest
+        self._compute, self.most, self._longest = compute, most, longest
 
     def __missing__(self, text: str) -> V:
         value = self._compute(text)
         if len(text) <= self._longest:
-            if len(self) >= self._most:
+            if len(self) >= self.most:
                 self.clear()
             self[text] = value
         return value
@@ -152,6 +152,12 @@ _hashes = BoundedCache(lambda term: crc32(term.encode("utf-8", "surrogatepass"))
 # Bound once: the inner loop of indexing runs over every word of every message.
 _terms_of = _expansions.__getitem__
 term_hash = _hashes.__getitem__
+
+
+def remember_words(most: int) -> None:
+    """So many from now on: a process that reads whole histories, and ends, has room for more than
+    one that stays."""
+    _expansions.most = _hashes.most = most
 
 
 def _split_chunks(text: str) -> list[str]:

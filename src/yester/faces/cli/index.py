@@ -41,10 +41,12 @@ from yester.store import maintenance_of
 from yester.store.contract import Store
 from yester.store.figures import Refinements, vector_backlog
 from yester.text.reader import open_reader
+from yester.text.terms import remember_words
 from yester.worker.process import start_worker
 
 _LOOK = 0.5  # seconds between looks at what a worker does
 _MANY = 1_000_000_000
+_WORDS = 100_000  # of which is remembered how they are indexed
 _LOOKING_BACK = 8.0  # seconds
 _MOST_PROBLEMS = 20  # are printed
 
@@ -83,6 +85,7 @@ def index_command(
     secrets = FoundSecrets(app.home)
     secrets.refresh()
     ingest = Ingest(app.store, app.projects, options, load_rules(app.config), found=secrets)
+    remember_words(_WORDS)
     began = time.monotonic()
     total = sum(path.stat().st_size for _, path in found if path.exists())
     with shared.long_run("indexing", total) as advance:
