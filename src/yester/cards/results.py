@@ -49,7 +49,7 @@ _CAME_OF_IT = (
     r"|the (?:fix|change) (?:(?:is|was) (?=\w+ing\b))?(?=\w+(?:s|ing)\b(?<!is|as))"
 )
 _ASKS_WHETHER = re.compile(
-    r"(?:(?:but|and|so|or|then)\s+|q:\s*)*+(?!what|how|why|where|when|wh(?:ich|o)\b)([^?]+)\?\Z",
+    r"\A(?:(?:but|and|so|or|then)\s+|q:\s*)*+(?!what|how|why|where|when|wh(?:ich|o)\b)([^?]+)\?\Z",
     re.I,
 )
 _NOW = re.compile(r"\bnow\b", re.I)

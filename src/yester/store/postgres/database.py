@@ -35,7 +35,7 @@ _SPELLED = (
 )
 _NUMBERED = re.compile(r"\$(\d+)")
 # Rows whose values are all given, and what is to be done where one is there already.
-_INSERTED = re.compile(r"INSERT INTO (\w+)\(([^()]*)\) VALUES \((.*?)\)( ON CONFLICT.*)?$", re.S)
+_INSERTED = re.compile(r"\AINSERT INTO (\w+)\(([^()]*)\) VALUES \((.*?)\)( ON CONFLICT.*)?$", re.S)
 _NOCASE = re.compile(r"(lower\([\w.]+\) IN )\(([^)]*)\)")
 
 
