@@ -15,7 +15,7 @@ from tests.store.test_store import found, item, put, refs
 from tests.stores import BACKENDS
 from yester.errors import StoreBusy, StoreError, StoreNewer
 from yester.model import Filters, Item
-from yester.store import maintenance_of, open_store, store_location
+from yester.store import file_store, open_store, store_location
 from yester.store.migrate import Migration, load_migrations
 from yester.store.postgres.database import translate_sql
 
@@ -38,10 +38,8 @@ def own_database(name):
 
 
 def test_what_is_the_servers_to_do_is_refused_with_what_to_do_instead(store, tmp_path):
-    care = maintenance_of(store)
-    for refused in (care.backup, care.salvage):
-        with pytest.raises(StoreError, match="pg_dump"):
-            refused(tmp_path / "copy")
+    with pytest.raises(StoreError, match="pg_dump"):
+        file_store(store).backup(tmp_path / "copy")
 
 
 def test_a_server_that_cannot_be_reached_is_named_without_its_password():

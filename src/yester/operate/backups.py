@@ -26,6 +26,7 @@ from yester.capture.question import ask_worker
 from yester.errors import NotFound, StoreDamaged, StoreError, UsageError
 from yester.store import (
     Target,
+    file_store,
     find_target,
     keeps_file,
     maintenance_of,
@@ -69,7 +70,7 @@ def make_backup(store: Store, home: Path, kept: int, now: int) -> Path:
                 part.unlink()
     # Copied under a name that no other process has: two may be at it. Only naming it is one by one.
     copy = folder / f"{os.getpid()}-{threading.get_ident()}.part.db.gz"
-    maintenance_of(store).backup(copy)
+    file_store(store).backup(copy)
     try:
         with write_lock(_make_run_folder(home) / "backup.lock", _PATIENCE):
             number = max(map(_backup_number, list_backups(home)), default=0) + 1
@@ -163,7 +164,7 @@ def salvage_store(home: Path, now: int) -> Salvaged:
         open_copy(None, home, now) as (store, copy),
     ):
         with store.transaction("index"):
-            lost = maintenance_of(store).salvage(*store_files(home))
+            lost = file_store(store).salvage(*store_files(home))
         number = count_items(store)
         store.close()
         if not number:

@@ -31,7 +31,7 @@ from yester.memory import Memory
 from yester.operate.backups import list_backups
 from yester.operate.purge import open_copy, purge_store, redact_store
 from yester.redact import find_named, find_secrets, redact, strip_private
-from yester.store import maintenance_of, rewrite_texts, scrub_store, store_files, walk_items
+from yester.store import file_store, rewrite_texts, scrub_store, store_files, walk_items
 from yester.store.contract import Store
 from yester.store.lock import write_lock
 
@@ -174,7 +174,7 @@ def _rewrite_backups(home: Path, wish: Wish, progress: Progress) -> dict[str, st
             with open_copy(path, home, wish.made) as (store, copy):
                 _change_store(store, wish, home)
                 scrub_store(copy, copy.parent)
-                maintenance_of(store).backup(path)
+                file_store(store).backup(path)
         except YesterError as error:
             dropped[path.name] = str(error)
             path.unlink(missing_ok=True)

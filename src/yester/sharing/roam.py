@@ -69,7 +69,7 @@ from yester.sharing.segments import (
     seal_segment,
 )
 from yester.sharing.transports import Transport
-from yester.store import roaming_of
+from yester.store import file_store
 from yester.store.contract import Store
 from yester.store.lock import write_lock
 from yester.tombstones import Tombstones
@@ -179,7 +179,7 @@ class Roam:
 
     def _prepare(self, key: Key) -> None:
         with self.store.transaction("ledger"):
-            roaming_of(self.store).forget_log()
+            file_store(self.store).forget_log()
             self._name_machine()
         for left in self._outbox.iterdir():
             left.unlink()
@@ -537,7 +537,7 @@ class Outgoing:
     ) -> None:
         self._store, self._own, self._private, self._now = store, own, private, now
         self._tombstones = Tombstones(home)
-        self._unsent = roaming_of(store).find_unsent(names)
+        self._unsent = file_store(store).find_unsent(names)
         self._names = names
 
     def count_waiting(self) -> int:
@@ -645,7 +645,7 @@ class Outgoing:
                 "memory_gone", by=("source", "ref", "epoch", "why")
             )
         }
-        for row in roaming_of(store).find_departed():
+        for row in file_store(store).find_departed():
             gone.append(row.item)
             if row.root in dropped:
                 source, ref, epoch, why = dropped[row.root]

@@ -15,9 +15,10 @@ from yester.errors import ConfigError, UsageError
 if TYPE_CHECKING:
     from yester.caller import Act
     from yester.model import Entry, Filters, Item
-    from yester.store.contract import Maintenance, Roaming, Store
+    from yester.store.contract import Maintenance, Store
     from yester.store.migrate import Migration
     from yester.store.postgres.team import Directory, Gate
+    from yester.store.sqlite.store import SqliteStore
 
 Target = Path | str  # a home, or a URL: sqlite:///FOLDER, postgresql://…
 BeforeMigration = Callable[["Store"], object]
@@ -171,7 +172,7 @@ def engine_version() -> str:
 
 
 def maintenance_of(store: Store) -> Maintenance:
-    """What looks after a store: checks, copies, a new index. On a server some of it is refused."""
+    """What looks after a store's index."""
     return cast("Maintenance", store)
 
 
@@ -193,13 +194,14 @@ def walk_items(
         behind = (page[-1].epoch, page[-1].id)
 
 
-def roaming_of(store: Store) -> Roaming:
-    """What compares the store with the log of its owner's machines."""
+def file_store(store: Store) -> SqliteStore:
+    """What only a store of one machine can do: copies of its file, and the log that its owner's
+    machines share. A server is reached from all of them, and has tools of its own."""
     from yester.errors import StoreError
     from yester.store.sqlite.store import SqliteStore
 
     if not isinstance(store, SqliteStore):
-        raise StoreError(f"{store.location} is reached from every machine; it needs no roaming")
+        raise StoreError(f"{store.location} is on a server", "pg_dump -n yester makes copies")
     return store
 
 

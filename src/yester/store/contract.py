@@ -7,10 +7,8 @@ store; they are no clock (`Store.feed` has cursors for that).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 from msgspec import Struct
@@ -303,8 +301,7 @@ class Store(Items, Search, Places, Memories, Ledger, Work, Protocol):
 
 
 class Maintenance(Protocol):
-    """Looking after the file of an SQLite store (`yester.store.maintenance_of`); other engines have
-    tools of their own."""
+    """Looking after what a store has made of its rows (`yester.store.maintenance_of`)."""
 
     def check(self, by_hash: bool = False) -> list[str]:
         """What is broken, a sentence each; empty when all is well. Reads everything; by hash it is
@@ -316,26 +313,3 @@ class Maintenance(Protocol):
     def reindex(self) -> int:
         """Build the whole index anew from the rows, which stay untouched; the number of items.
         Needs a transaction."""
-
-    def salvage(self, path: Path) -> Counter[str]:
-        """What can be read of a damaged database, into this store, which is new: every row that
-        can be, and an index over it; by table how many could not. Needs a transaction."""
-
-    def backup(self, path: Path) -> None:
-        """A consistent copy at `path`, made while others read and write."""
-
-
-class Roaming(Protocol):
-    """How a store on one machine stands to the log that its owner's machines share
-    (`yester.store.roaming_of`)."""
-
-    def find_unsent(self, own: Collection[str]) -> list[int]:
-        """Items that the log does not have, or has otherwise: those from here (`own` are this
-        machine's names), and memories, whoever wrote them first; the oldest rows first."""
-
-    def find_departed(self) -> list[model.LogItem]:
-        """What the log has of items that are here no more, and were not forgotten."""
-
-    def forget_log(self) -> None:
-        """Inside a transaction: nothing of the log has been read or written yet. What is known of
-        where items came from stays."""

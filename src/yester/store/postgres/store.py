@@ -1,12 +1,9 @@
-"""The store on PostgreSQL. Contract: `contract.Store`, and what of `Maintenance` has a meaning."""
+"""The store on PostgreSQL. Contract: `contract.Store`, `Maintenance`."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from yester.errors import StoreError
 from yester.store.postgres.search import ServerSearch
 from yester.store.rows.feed import FeedRows
 from yester.store.rows.forgetting import ForgetRows
@@ -61,15 +58,4 @@ class PostgresStore(ServerSearch, ForgetRows, JoinRows, FeedRows):
         self._db.ask(
             "DELETE FROM term t WHERE NOT EXISTS"
             " (SELECT 1 FROM posting p WHERE p.term = t.hash AND p.project = t.project)"
-        )
-
-    def salvage(self, path: Path) -> Counter[str]:
-        raise self._not_ours(f"a server's store takes nothing over from {path}")
-
-    def backup(self, path: Path) -> None:
-        raise self._not_ours(f"no copy is made at {path}")
-
-    def _not_ours(self, what: str) -> StoreError:
-        return StoreError(
-            f"{self.location} is on a server", f"{what}; pg_dump -n yester makes copies"
         )

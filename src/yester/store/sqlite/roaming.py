@@ -13,6 +13,8 @@ class RoamRows(LedgerRows):
     """The part of `SqliteStore` that knows what stands in the log."""
 
     def find_unsent(self, own: Collection[str]) -> list[int]:
+        """Items that the log does not have, or has otherwise: those from here (`own` are this
+        machine's names), and memories, whoever wrote them first; the oldest rows first."""
         return self._all_ids(
             "SELECT i.id FROM item i LEFT JOIN roam_item r ON r.item = i.id"
             " LEFT JOIN memory m ON m.item = i.id"
@@ -24,12 +26,15 @@ class RoamRows(LedgerRows):
         )
 
     def find_departed(self) -> list[LogItem]:
+        """What the log has of items that are here no more, and were not forgotten."""
         gone = self._all_ids(
             "SELECT item FROM roam_item r WHERE NOT EXISTS (SELECT 1 FROM item WHERE id = r.item)"
         )
         return self.entries(LogItem, {"item": gone})
 
     def forget_log(self) -> None:
+        """Inside a transaction: nothing of the log has been read or written yet. What is known of
+        where items came from stays."""
         self._db.execute("DELETE FROM roam_segment")
         self._db.execute("DELETE FROM roam_version WHERE root = 'forgotten'")
         self._db.execute("UPDATE roam_item SET sent = 0")

@@ -30,6 +30,8 @@ class SqliteStore(FileSearch, ForgetRows, JoinRows, FeedRows, RoamRows):
         return self._rebuild_index()
 
     def salvage(self, path: Path) -> Counter[str]:
+        """What can be read of a damaged database, into this store, which is new: every row that
+        can be, and an index over it; by table how many could not. Needs a transaction."""
         with explain_errors(path), maintenance.open_copy(path, self._path.parent) as old:
             lost = salvage.copy_readable(old, self._db)
         for id_, item in list(self._changed_items()):
@@ -120,5 +122,6 @@ class SqliteStore(FileSearch, ForgetRows, JoinRows, FeedRows, RoamRows):
                 yield last or 0, None
 
     def backup(self, path: Path) -> None:
+        """A consistent copy at `path`, made while others read and write."""
         with explain_errors(self._path):
             maintenance.backup(self._db, path)
