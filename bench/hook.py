@@ -144,7 +144,7 @@ def figures(desk: Desk, typed: Sequence[str], starts: int, cold: int) -> dict[st
     warming = len(typed) // 10
     measured = []
     for prompt in typed:
-        desk.rest()
+        desk.release_unused()
         measured.append(desk.hook("UserPromptSubmit", prompt=prompt))
     times = [one for one, _ in measured[warming:]]
     pressed = [

@@ -79,7 +79,7 @@ class Case:
 def find_cases(store: Store, rules: DistilRules) -> Iterator[Case]:
     for session in store.sessions(Filters(), Paging(1 << 30)):
         history = History(store, session.id, 0)
-        for _ in history.read(rules):
+        for _ in history.read_items(rules):
             pass
         turns = history.turns()
         found = zip(

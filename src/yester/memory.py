@@ -2,7 +2,7 @@
 
 A question is answered by the worker, which has the embedding model loaded, where there is one and
 the store has vectors; else here, with a model of our own. That is loaded when it is first needed (a
-third of a second, some 100 MB) and let go when nothing was asked for a while (`rest`).
+third of a second, some 100 MB) and let go when nothing was asked for a while (`release_unused`).
 
 What is imported here is imported when it is needed: the command line and the MCP server start with
 this module, and must not wait.
@@ -153,7 +153,7 @@ class Memory:
             store.close()
             folder.cleanup()
 
-    def rest(self, now: float | None = None) -> bool:
+    def release_unused(self, now: float | None = None) -> bool:
         """Let go of what is large, if it was not used lately; without `now`, in any case. Was there
         anything?"""
         shared = self._shared

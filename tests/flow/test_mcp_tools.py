@@ -436,5 +436,5 @@ def test_without_a_worker_the_server_loads_the_model_itself_and_lets_it_go_again
         text, failed = answer_call(TOOLS["search"], lambda: memory, asked)
         assert not failed
         assert ids(text) == [1]
-        memory.rest()
+        memory.release_unused()
     memory.close()

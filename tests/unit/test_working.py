@@ -109,7 +109,7 @@ def test_what_went_well_is_suspected_no_longer(tmp_path):
     assert working.found == (event("a"), event("b"))
     working.begin(event("a"))
     working.settle(event("a"))
-    working.rest()
+    working.begin()
     working.close()
     assert begun(path, "a", "b") == {"a": 0, "b": 1}
 
@@ -118,7 +118,7 @@ def test_who_rests_has_ended_at_nothing(tmp_path):
     path = tmp_path / "working"
     working = Marks(path, VERSION, 0.0)
     working.begin(event("a"))
-    working.rest()
+    working.begin()
     working.close()
     assert begun(path, "a") == {"a": 0}
 

@@ -102,7 +102,7 @@ class _Runs:
                 elif mark in shown or not covers_run(step, self.steps[seen[-1]], not shown):
                     continue
                 else:
-                    self._end(error, seen, place)
+                    self._end_failure(error, seen, place)
                 del open_[mark]
             for mark, error in shown.items():
                 # The one that was seen last stands last, however early it was seen first.
@@ -116,7 +116,7 @@ class _Runs:
     def _is_far(self, place: int, later: int) -> bool:
         return self.turns[later] - self.turns[place] > self.back
 
-    def _end(self, error: Error, seen: Sequence[int], place: int) -> None:
+    def _end_failure(self, error: Error, seen: Sequence[int], place: int) -> None:
         """It ended if anything was done about it, or it was run in another way."""
         passing, between = self.steps[place], self.steps[seen[-1] + 1 : place]
         edits = tuple(step for step in between if step.edited)

@@ -73,7 +73,7 @@ def work_title(looked: Looked, gate: Gate) -> tuple[str, str]:
     read = _read_title(looked, gate)
     heading = titles.heading_title(closing) if closing is not None else ""
     if closing is not None and _pattern("review").search(heading):
-        return _review_title(heading, _said(closing, gate)), "heading"
+        return _review_title(heading, _own_statements(closing, gate)), "heading"
     if closing is not None:
         results = _find_results(closing, gate)
         if read is not None and read[1] in (one.text for one in results):
@@ -81,7 +81,7 @@ def work_title(looked: Looked, gate: Gate) -> tuple[str, str]:
         if read is not None and titles.commit_type(read[0]):
             return read
         if read is not None and _is_point(closing, read[1]):  # one of many; rather what it is now
-            said = [one for one in _said(closing, gate) if one.kind == "paragraph"]
+            said = [one for one in _own_statements(closing, gate) if one.kind == "paragraph"]
             results += [one for one in said if _NOW.search(one.text) and _says_result(one)]
         if found := _first_title(results):
             return found
@@ -146,13 +146,13 @@ def _is_point(closing: Item, text: str) -> bool:
     return any(one.kind == "bullet" and one.text == text for one in split_statements(closing.body))
 
 
-def _said(closing: Item, gate: Gate) -> list[Statement]:
+def _own_statements(closing: Item, gate: Gate) -> list[Statement]:
     return [one for one in split_statements(closing.body) if not gate.echoes(one.text, closing)]
 
 
 def _find_results(closing: Item, gate: Gate) -> list[Statement]:
     """Where a message says the result: before its lists, behind a label, or in its heading."""
-    said = _said(closing, gate)
+    said = _own_statements(closing, gate)
     first = next((one for one in said if one.kind == "heading"), None)
     labelled = [one for one in said if _pattern("labelled result").match(one.text) or one is first]
     leads = [one for one in said if one.lead]
@@ -234,7 +234,7 @@ def find_answer(looked: Looked, gate: Gate) -> tuple[str, list[Fact]]:
     if closing is None:
         return "", []
     taken = gate.take(closing)
-    said = _said(closing, gate)
+    said = _own_statements(closing, gate)
     concludes = next(_conclusions(said), None) or _recommendation(said, closing.body)
     title = _answer_title(looked, closing, taken, gate) if taken or concludes else ""
     return (title if len(title) >= _SHORTEST else ""), taken
@@ -244,7 +244,7 @@ def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Ga
     if asked := question_title(looked):
         return asked
     heading = titles.heading_title(closing)
-    said = _said(closing, gate)
+    said = _own_statements(closing, gate)
     if _pattern("review").search(heading):
         return _review_title(heading, said)
     if concluded := _first_title([*_conclusions(said)]):
@@ -330,7 +330,11 @@ def _answers(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
     before the lists of a message and names something, causes first."""
     wanted = telling_terms(looked.request)
     bold = {strip_marks(text) for text in _pattern("bold sentence").findall(closing.body)}
-    said = [one for one in _said(closing, gate) if not is_boilerplate(one.text) and not one.aside]
+    said = [
+        one
+        for one in _own_statements(closing, gate)
+        if not is_boilerplate(one.text) and not one.aside
+    ]
     leads = [
         one
         for one in said

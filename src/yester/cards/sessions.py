@@ -98,8 +98,8 @@ class _Session:
         self.repeated = 0
         self.failures: list[Failure] = []
 
-    def read(self, rules: DistilRules) -> Iterator[None]:
-        yield from self.history.read(rules)
+    def read_session(self, rules: DistilRules) -> Iterator[None]:
+        yield from self.history.read_items(rules)
         self.turns = turns = self.history.turns()
         yield
         changes = Changes(turns).follow()
@@ -312,7 +312,7 @@ def distil_session(
     something waits for it. `now` dates what is kept for good; 0: the session's end. With
     `rules.most` it may wait still afterwards."""
     one = _Session(store, waiting)
-    yield from one.read(rules)
+    yield from one.read_session(rules)
     yield from one.compose(rules)
     one.merge_known()
     entries = []

@@ -133,7 +133,7 @@ class Changes:
             self.staged = set()
             for step in turn.steps:
                 self.add(at, step)
-                self.run(at, step)
+                self.follow_command(at, step)
         return self
 
     def commits_by_turn(self, back: int) -> list[list[Committed]]:
@@ -170,7 +170,7 @@ class Changes:
             # What a later turn puts back is a change of that turn, with a status of its own.
             self.edits.append(_Edit(turn, file, step))
 
-    def run(self, turn: int, step: Step) -> None:
+    def follow_command(self, turn: int, step: Step) -> None:
         if step.ran.refused:
             return
         parts = split_command(step.ran.command)

@@ -359,7 +359,7 @@ class History:
         self._todo: Item | None = None
         self._new = 0  # items since then
 
-    def read(self, rules: DistilRules, excerpt: int = 0) -> Iterator[None]:
+    def read_items(self, rules: DistilRules, excerpt: int = 0) -> Iterator[None]:
         """In small steps; `texts` has so many characters of each use of a tool."""
         store = self._store
         turns = store.entries(Turn, {"session": self._session})

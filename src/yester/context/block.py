@@ -83,7 +83,7 @@ class Page:
         self, kind: str, note: str, head: str, foot: str, budget: int, room: int = MOST_UNITS
     ) -> None:
         self._kind, self._note, self._head, self._foot = kind, note, head, foot
-        empty = self._text(())
+        empty = self._fence_lines(())
         self._bytes = 4 * budget - len(empty.encode("utf-8", "replace"))
         self._units = room - count_units(empty)
         self._lines: list[str] = []
@@ -113,10 +113,10 @@ class Page:
         return True
 
     def finish_page(self) -> Context:
-        text = self._text(self._lines) if self._lines else ""
+        text = self._fence_lines(self._lines) if self._lines else ""
         return Context(text, tuple(self.shown), tuple(self.left))
 
-    def _text(self, lines: Iterable[str]) -> str:
+    def _fence_lines(self, lines: Iterable[str]) -> str:
         body = "\n".join(filter(None, (self._head, *lines, self._foot)))
         return fence_text(self._kind, body, self._note)
 

@@ -129,7 +129,7 @@ def find_unrefined(
     marks = {mark.turn: mark for mark in store.entries(Refinement, {"session": session.id})}
     # The same turns must look the same here as where they are distilled: with those before them.
     history = History(store, session.id, since)
-    for _ in history.read(replace(rules, most=0), _STEP_CHARS):
+    for _ in history.read_items(replace(rules, most=0), _STEP_CHARS):
         pass
     turns = history.turns()
     shown = tuple(shown_texts(store, session.id, session.key))

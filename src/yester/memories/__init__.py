@@ -23,5 +23,5 @@ What a face calls, all with a store first and an `Author` who does it:
     supersede  lifecycle.supersede_memory            undo      lifecycle.undo_change
     review     review.review_memories
     gc         lifecycle.parse_retention, find_due, collect_due
-    sync       sync.sync_folder, import_folder       (files.locate_folder, find_folder)
+    sync       sync.sync_folder, import_folder       (files.locate_folder, find_memory_folder)
 """

@@ -482,7 +482,7 @@ def locate_folder(named: Path) -> tuple[Path, Path]:
     return root, owner
 
 
-def find_folder(cwd: Path, top: str) -> Path:
+def find_memory_folder(cwd: Path, top: str) -> Path:
     """The `.claude/memory` that is there for a folder: its own, else that of its project's top."""
     for owner in (cwd, Path(top)) if top else (cwd,):
         if (owner / INSIDE).is_dir():

@@ -371,7 +371,7 @@ def install_agent(place: Place) -> None:
             server = _read_server(place.home)
             _run_program(place, [*place.setup.add, server["command"], *server["args"]])
         before = earlier.before if earlier else before
-        after = _digest(_read_text(step.path) or "")
+        after = _hash_text(_read_text(step.path) or "")
         changed[str(step.path)] = Changed(str(step.path), before, after, step.ours)
     row = msgspec.structs.replace(row, changed=tuple(changed.values()))
     _write_installed(place.home, read_installed(place.home) | {name: row})
@@ -417,7 +417,7 @@ def _read_text(path: Path) -> str | None:
     return path.read_bytes().decode() if path.exists() else None
 
 
-def _digest(text: str) -> str:
+def _hash_text(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
@@ -494,7 +494,7 @@ def _put_back(place: Place, one: Changed) -> None:
     text = _read_text(path)
     if text is None:
         return
-    if _digest(text) != one.after:
+    if _hash_text(text) != one.after:
         if one.ours:
             _rewrite_document(path, one.ours, {})
         elif place.setup.remove:

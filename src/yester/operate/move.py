@@ -53,7 +53,7 @@ def compare_stores(memory: Memory, to: str) -> Compared:
     same, questions, difference, example = 0, 0, 0.0, ""
     with closing(_open_target(memory, to)) as target:
         for asked in _draw_questions(memory.store, memory.now):
-            one, other = (_answer(memory, store, asked) for store in (memory.store, target))
+            one, other = (_answer_from(memory, store, asked) for store in (memory.store, target))
             questions += 1
             if [hit.id for hit in one.hits] != [hit.id for hit in other.hits]:
                 example = example or asked.query
@@ -69,7 +69,7 @@ def _open_target(memory: Memory, to: str) -> Store:
     return open_store(target, now=memory.now, home=memory.home if is_server_url(to) else None)
 
 
-def _answer(memory: Memory, store: Store, asked: Asked) -> Answer:
+def _answer_from(memory: Memory, store: Store, asked: Asked) -> Answer:
     return answer_question(store, asked, memory.weights, memory.search_embedder)
 
 

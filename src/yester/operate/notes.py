@@ -101,7 +101,7 @@ def import_notes(
         except OSError as error:
             report.problems.append(f"{path}: {error.strerror or error}")
             continue
-        before, folder = find_notes(store, known), about or find_folder(file, store)
+        before, folder = find_notes(store, known), about or find_note_folder(file, store)
         project = projects.by_folder(folder) if folder else _guess_project(file, before)
         if about == EVERYWHERE:
             folder, project = "", GLOBAL
@@ -260,7 +260,7 @@ def propose_changes(found: Sequence[NoteFinding]) -> Iterator[tuple[Path, str, s
 # --- which folder ------------------------------------------------------------------------------
 
 
-def find_folder(path: Path, store: Store) -> str:
+def find_note_folder(path: Path, store: Store) -> str:
     """The folder that a file's notes are about: by its slug where Claude Code keeps it, else the
     one it stands in, or in whose `.claude`; "" where nobody knows."""
     place, folder = path.parent.parent, path.absolute().parent

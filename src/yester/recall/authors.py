@@ -110,7 +110,7 @@ class _History:
                     kept[line] -= 1
                     there[line] += edit.blind > 1
                 elif edit.added[at]:
-                    claims[line].append(_Claim(number, at, _beside(edit.lines, at)))
+                    claims[line].append(_Claim(number, at, _adjacent_lines(edit.lines, at)))
                     there[line] += 1
         return cls(edits, claims, removals, gone, unsure)
 
@@ -153,7 +153,7 @@ class _History:
         """Of many, those that have a line beside them which stands there."""
         if len(claims) <= _MANY:
             return claims
-        above, below = _beside(hashes, at)
+        above, below = _adjacent_lines(hashes, at)
         likely = [one for one in claims if one.beside[0] == above or one.beside[1] == below]
         return likely or claims[-_MANY:]
 
@@ -224,7 +224,7 @@ class _History:
         return {self.edits[number].turn for number in edits}
 
 
-def _beside(lines: Sequence[int], at: int) -> tuple[int, int]:
+def _adjacent_lines(lines: Sequence[int], at: int) -> tuple[int, int]:
     return lines[at - 1] if at else 0, lines[at + 1] if at + 1 < len(lines) else 0
 
 

@@ -334,19 +334,21 @@ class GitFacts:
             yield _History(head)
             return
 
-        def ask(name: str, *values: int | str) -> git.Answer:
+        def ask_git(name: str, *values: int | str) -> git.Answer:
             return git.ask_git(name, repository, *values, deadline=until, path=self._path)
 
         try:
             edge = git.shallow_commits(repository)
             history = self._kept.pop(root, None)
-            if history is None or not (history.head == head or history.move_on(head, ask, edge)):
+            if history is None or not (
+                history.head == head or history.move_on(head, ask_git, edge)
+            ):
                 history = _History(head)
             self._kept[root] = history
             if len(self._kept) > self._size:
                 self._kept.popitem(last=False)
             if head:
-                history.read_back(oldest, ask, edge, until)
+                history.read_back(oldest, ask_git, edge, until)
             yield history
         finally:
             self._lock.release()

@@ -245,7 +245,7 @@ class Roam:
         listed = list_segments(state.log, files)
         self._settle_outbox(listed)
         self._check_own(listed)
-        self._read(key, listed)
+        self._read_segments(key, listed)
         self._write(key, state.log)
 
     def _read_head(self, files: Collection[str]) -> LogHead:
@@ -309,7 +309,7 @@ class Roam:
 
     # --- reading ---------------------------------------------------------------------------------
 
-    def _read(self, key: Key, listed: Sequence[SegmentName]) -> None:
+    def _read_segments(self, key: Key, listed: Sequence[SegmentName]) -> None:
         known: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
         for one in self.store.entries(LogSegment):
             known[one.machine, one.number].append(one.mark)

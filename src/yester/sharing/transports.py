@@ -131,7 +131,7 @@ def _clean_environment(environ: Mapping[str, str], **more: str) -> dict[str, str
     return {**kept, "PATH": PATH, "LC_ALL": "C", **more}
 
 
-def _run(
+def _run_program(
     words: Sequence[str], cwd: Path, env: Mapping[str, str], given: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
     program = shutil.which(words[0], path=PATH)
@@ -220,7 +220,7 @@ class Sftp:
         return _quote(f"{self._root}/{path}".rstrip("/"))
 
     def _ask(self, *commands: str) -> bytes:
-        done = _run(self._words, self._home, self._env, "\n".join(commands).encode())
+        done = _run_program(self._words, self._home, self._env, "\n".join(commands).encode())
         if done.returncode:
             raise SourceError(f"{self.where}: {_last_words(done)}")
         return done.stdout
@@ -326,4 +326,4 @@ class Git:
 
     def _try(self, *words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         options = ("-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never")
-        return _run(["git", *options, *words], self._home, self._env, given)
+        return _run_program(["git", *options, *words], self._home, self._env, given)

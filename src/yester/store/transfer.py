@@ -52,7 +52,7 @@ def _copy_table(old: FeedRows, new: FeedRows, table: str) -> Iterator[int]:
     if table == "line_edit" and "rowid" not in names:
         names.append("rowid")
     columns = ", ".join(f'"{name}"' for name in names)
-    rows = iter(old._walk(f"SELECT {columns} FROM {table}"))
+    rows = iter(old._stream_rows(f"SELECT {columns} FROM {table}"))
     if table == "vector_code":
         at = names.index("code")
         rows = (_coded(row, at, old._read_code, new._stored_code) for row in rows)

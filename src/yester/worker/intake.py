@@ -106,7 +106,7 @@ class Intake:
         now, self._waiting = self._waiting[:size], self._waiting[size:]
         self._store_events(now)
         self.marks.settle(*map(_event_piece, now))
-        self.marks.rest()
+        self.marks.begin()
         self.answers.write_ledger(self._left)
         return bool(now)  # until a new listing has nothing: more may have come meanwhile
 
@@ -117,7 +117,7 @@ class Intake:
         if not batch:
             return
         try:
-            taken = self.taker.take_batch([*batch.values()], self.marks.rest)
+            taken = self.taker.take_batch([*batch.values()], self.marks.begin)
         except (StoreError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 -- one event's fault must not keep the others out
@@ -254,11 +254,11 @@ class Intake:
         agent = AGENTS.get(told.agent)
         if agent is None or self.taker.refusal(told) or not os.path.isfile(path):  # noqa: PTH113
             return  # (Path.is_file() raises where a folder is closed to us)
-        ingest = self.taker.open_ingest(self.marks.rest)
+        ingest = self.taker.open_ingest(self.marks.begin)
         for _ in ingest.read_slices(agent, path):
             yield
         ingest.flush()
-        self.marks.rest()
+        self.marks.begin()
         self.taker.find_prompts(told.session, told.agent)
         self.taker.owe_compacted(ingest.compactions)
         self.stored()

@@ -152,7 +152,10 @@ class Work(threading.Thread):
     def _work_off(self, store: Store) -> None:
         try:
             while not self._ended.is_set() and (
-                self._read_title() or self._back_up(store) or self._embed(store) or self._ask(store)
+                self._read_title()
+                or self._back_up(store)
+                or self._embed(store)
+                or self._ask_model(store)
             ):
                 pass
         except Exception as error:  # noqa: BLE001 -- a server that is down, a text that breaks it
@@ -225,7 +228,7 @@ class Work(threading.Thread):
                 self._log.say(f"no vectors are made: {why_not(values, self._config.home)}")
         return self.embedder is not None
 
-    def _ask(self, store: Store) -> bool:
+    def _ask_model(self, store: Store) -> bool:
         """A session archived, else those noted that were distilled."""
         if not self._writes:
             return False

@@ -153,9 +153,6 @@ class Marks:
             self._at = pieces
             self._write_marks()
 
-    def rest(self) -> None:
-        self.begin()
-
     def settle(self, *pieces: Piece) -> None:
         if [piece for piece in pieces if self._ended.pop(piece[:2], None)]:
             self._write_marks()
@@ -168,7 +165,7 @@ class Marks:
     def end_marking(self) -> None:
         """It has been told to end: whoever kills it from now on does not find it too slow at a
         piece of work, but at all that there is to do."""
-        self.rest()
+        self.begin()
         self._marks = False
 
     def catch_faults(self) -> None:

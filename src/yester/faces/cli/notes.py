@@ -20,7 +20,7 @@ from yester.faces.cli.screen import count_noun, join_counts
 from yester.files import make_folder, read_shared, swap_shared
 from yester.ingest.transcripts import rebuild_if_stale
 from yester.memories import memory_md
-from yester.memories.files import find_folder, locate_folder
+from yester.memories.files import find_memory_folder, locate_folder
 from yester.memories.memory import Author
 from yester.memories.memory_md import MEMORY, memory_paths
 from yester.memories.sync import ImportReport, SyncReport, import_folder, sync_folder
@@ -130,7 +130,7 @@ def sync_command(
     """
     if folder is None:
         top = git.find_top(str(Path.cwd()), app.find_project(None).root)
-        folder = find_folder(Path.cwd(), top)
+        folder = find_memory_folder(Path.cwd(), top)
     root, owner = locate_folder(folder)
     whose = app.find_project(project, owner if owner != root else None, instead="")
     by = Author("sync", app.now, "file", f"from {root}")

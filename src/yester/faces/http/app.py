@@ -206,8 +206,8 @@ class App(Router):
         unlocked |= {("GET", name) for name in self._files}
         self.guard = Guard(self._answer, port, keys, unlocked, failed, self._slowdown)
 
-    def rest(self) -> None:
-        self._memory.rest(time.monotonic())
+    def release_unused(self) -> None:
+        self._memory.release_unused(time.monotonic())
 
     def is_lost(self) -> bool:
         """Is what was served no longer there? Then nobody could find this server to stop it."""

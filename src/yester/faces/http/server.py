@@ -137,7 +137,7 @@ class Served(TypingProtocol):
 
     guard: Guard
 
-    def rest(self) -> None: ...
+    def release_unused(self) -> None: ...
     def is_lost(self) -> bool: ...
     def idle_seconds(self) -> float: ...
     def close(self) -> None: ...
@@ -160,7 +160,7 @@ class Server(uvicorn.Server):
         self._app, self._idle = app, idle
 
     async def _look_after(self) -> None:
-        self._app.rest()
+        self._app.release_unused()
         if self._app.is_lost() or (
             self._idle is not None and self._app.idle_seconds() > self._idle
         ):

@@ -71,8 +71,8 @@ class TeamApp(Router):
         }
         self.guard: Guard = TeamGuard(self, endpoints, failed, slowdown or Slowdown())
 
-    def rest(self) -> None:
-        self._memory.rest(time.monotonic())
+    def release_unused(self) -> None:
+        self._memory.release_unused(time.monotonic())
 
     def is_lost(self) -> bool:
         return False

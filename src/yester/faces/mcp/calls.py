@@ -322,9 +322,9 @@ class ToolMemory(Memory):
     _listed: tuple[Injection, ...] = ()
     _read: tuple[int, ...] = ()
 
-    def rest(self, now: float | None = None) -> bool:
+    def release_unused(self, now: float | None = None) -> bool:
         """Give the memory back as well: it is most of what we have."""
-        held = super().rest(now)
+        held = super().release_unused(now)
         if held:
             import ctypes
 

@@ -91,7 +91,7 @@ def serve_stdio(home: str | None) -> int:
 
     server = Server(load_tools(), open_memory, _open_writer(out))
     signal.signal(signal.SIGTERM, _raise_left)
-    signal.signal(signal.SIGALRM, lambda *_: server.rest())
+    signal.signal(signal.SIGALRM, lambda *_: server.release_unused())
     code = 0
     try:
         try:
@@ -182,10 +182,10 @@ class Server:
             except Exception:  # noqa: BLE001 -- one note less, no call lost
                 _print_failure()
 
-    def rest(self) -> None:
+    def release_unused(self) -> None:
         """Nothing was asked for a while: let go of what is large."""
         if self._memory is not None:
-            self._memory.rest()
+            self._memory.release_unused()
 
     def close(self) -> None:
         if self._memory is not None:

@@ -31,7 +31,7 @@ from yester.memories.memory_md import MEMORY
 from yester.model import Archived, Filters, Item, Paging
 from yester.operate.importers import base
 from yester.operate.importers.base import MemoryReader, Places, make_import
-from yester.operate.notes import find_folder
+from yester.operate.notes import find_note_folder
 from yester.store.contract import Store
 
 _AGENT = "claude-code"
@@ -104,7 +104,7 @@ def _is_own_file(path: Path) -> bool:
 def _read_archive(reading: Reading, places: Places) -> Iterator[Item]:
     path = reading.path
     text = read_bytes(path, _LARGEST).decode("utf-8", "replace")
-    folder = find_folder(path.parent.parent / MEMORY, places.store) or path.parents[2].name
+    folder = find_note_folder(path.parent.parent / MEMORY, places.store) or path.parents[2].name
     archived = _list_archived(places.store)
     _, *parts = _BLOCK.split(text)
     for key, time, block in zip(parts[::3], parts[1::3], parts[2::3], strict=True):

@@ -243,8 +243,8 @@ class Connection(Rows):
             " FROM line_edit ON CONFLICT (tenant, name) DO UPDATE SET last = excluded.last"
         )
 
-    def _walk(self, sql: str) -> Iterable[tuple[Any, ...]]:
-        found: Iterable[tuple[Any, ...]] = self._db.walk(sql)
+    def _stream_rows(self, sql: str) -> Iterable[tuple[Any, ...]]:
+        found: Iterable[tuple[Any, ...]] = self._db.stream_rows(sql)
         return found
 
     def _insert_rows(self, table: str, columns: Sequence[str], values: Sequence[Any]) -> None:

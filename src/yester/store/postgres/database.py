@@ -247,7 +247,7 @@ class Database:
     def execute(self, sql: str, args: Any = ()) -> Found:
         """A statement of `store/rows`; values in their order, or by name."""
         text, names = translate_sql(sql)
-        return self.ask(text, [_plain(args[name]) for name in names])
+        return self.ask(text, [_stored_value(args[name]) for name in names])
 
     def ask(self, text: str, values: Sequence[Any] = (), binary: bool = False) -> Found:
         """In PostgreSQL's own words."""
@@ -285,7 +285,7 @@ class Database:
 
     def _read_of(self, sql: str, width: int, args: Sequence[Any]) -> Read:
         text, names = translate_sql(sql)
-        return Read(text, width, [_plain(args[int(name)]) for name in names])
+        return Read(text, width, [_stored_value(args[int(name)]) for name in names])
 
     def _send_reads(self) -> None:
         shared, reads = self._shared, self._waiting
@@ -311,7 +311,7 @@ class Database:
     def executemany(self, sql: str, rows: Iterable[Any]) -> None:
         """For each of the rows; those to insert go in one statement."""
         text, names = translate_sql(sql)
-        values = [[_plain(row[name]) for name in names] for row in rows]
+        values = [[_stored_value(row[name]) for name in names] for row in rows]
         if not values:
             return
         inserted = insert_all(text)
@@ -325,7 +325,7 @@ class Database:
         ]
         self.ask(inserted.text, [msgspec.json.encode(documents).decode()])
 
-    def walk(self, sql: str, size: int = 2_000) -> Iterator[tuple[Any, ...]]:
+    def stream_rows(self, sql: str, size: int = 2_000) -> Iterator[tuple[Any, ...]]:
         """The rows of an answer, a page at a time; inside a transaction."""
         self.connection.execute(f"DECLARE walking NO SCROLL CURSOR FOR {translate_sql(sql)[0]}")
         while page := self.connection.execute(f"FETCH {size} FROM walking").fetchall():
@@ -340,7 +340,7 @@ class Database:
         run(f"CREATE TEMPORARY TABLE coming AS SELECT {names} FROM {table} WITH NO DATA")
         with self.connection.cursor() as cursor, cursor.copy("COPY coming FROM STDIN") as copy:
             for row in rows:
-                copy.write_row([_plain(value) for value in row])
+                copy.write_row([_stored_value(value) for value in row])
         run(f"INSERT INTO {table} ({names}) SELECT * FROM coming")
         run("DROP TABLE coming")
         self._enter_pipeline()
@@ -350,12 +350,14 @@ def _json_value(value: Any) -> Any:
     return f"\\x{value.hex()}" if isinstance(value, bytes) else value
 
 
-def _plain(value: Any) -> Any:
+def _stored_value(value: Any) -> Any:
     """SQLite has no truth values, and a text of PostgreSQL's no NUL."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, list):
-        return [_plain(one) for one in value] if value and isinstance(value[0], str) else value
+        return (
+            [_stored_value(one) for one in value] if value and isinstance(value[0], str) else value
+        )
     if isinstance(value, str) and "\0" in value:
         return value.replace("\0", "\ufffd")
     return value

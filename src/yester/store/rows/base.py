@@ -135,7 +135,7 @@ class Rows:
         """The columns of a table: is it part of what names a row?"""
         raise NotImplementedError
 
-    def _walk(self, sql: str) -> Iterable[tuple[Any, ...]]:
+    def _stream_rows(self, sql: str) -> Iterable[tuple[Any, ...]]:
         """The rows of an answer, however many, not all in memory at once."""
         raise NotImplementedError
 

@@ -98,7 +98,7 @@ class SqliteStore(FileSearch, ForgetRows, JoinRows, FeedRows, RoamRows):
             self._db.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
             self._db.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", (table, number))
 
-    def _walk(self, sql: str) -> Iterable[tuple[Any, ...]]:
+    def _stream_rows(self, sql: str) -> Iterable[tuple[Any, ...]]:
         found: Iterable[tuple[Any, ...]] = self._db.execute(sql)
         return found
 
