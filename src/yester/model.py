@@ -30,6 +30,9 @@ STATUSES = ("active", "proposed", "retired", "archived", "superseded")
 ECHO = "echo"  # the status of what an agent only said again: kept and shown, never ranked
 COMMENTARY = "commentary"  # the type of a message that its client says is not the agent's last
 DISTILLED = "yester"  # the source of what was distilled from other items
+# How the source of what a member of a team has shared begins, and the key of its session; the user
+# and the name it has there follow.
+TEAM = "team:"
 SCOPES = ("global", "project", "path")
 CURATED = ("memory-md", "claude-md")  # sources that are files an agent loads by itself
 
@@ -126,6 +129,27 @@ class Item(Struct, frozen=True):
     def call_result(self) -> str | None:
         """What came of a tool's use; None where that is not known."""
         return self.body[slice(*self.call.result)] if self.call and self.call.result else None
+
+
+def team_name(user: str, name: str) -> str:
+    """What is called so by a user of a server, as it is called in the team."""
+    escaped = user.replace("%", "%25").replace(":", "%3A")
+    return f"{TEAM}{escaped}:{name}"
+
+
+def team_user(name: str) -> str:
+    """Whose something is that is called so; "" where it is no name of a team's."""
+    if not name.startswith(TEAM):
+        return ""
+    return name.removeprefix(TEAM).partition(":")[0].replace("%3A", ":").replace("%25", "%")
+
+
+def sharer_of(item: Item) -> str:
+    """The user who has shared an item with this store, or has last written this memory; "" where it
+    is this store's own."""
+    if item.origin != "import":
+        return ""
+    return team_user(item.actor) or team_user(item.source)
 
 
 class Memo(Struct, frozen=True):
@@ -399,6 +423,41 @@ class LogVersion(Struct, frozen=True):
     root: str
     mark: str
     parents: tuple[str, ...] = ()
+
+
+class SharedItem(Struct, frozen=True):
+    """An item as the team of its project has it. The row outlives its item: that it is gone is told
+    then."""
+
+    project: str  # key
+    item: int
+    digest: str  # of what it is called, under the key of its user
+    mark: str  # the hash of its content; of a memory its version
+    kind: str
+    ref: str = ""  # of what may be taken out again, without words
+    root: str = ""  # of a structured memory
+    forgotten: bool = False
+
+
+class ShareCursor(Struct, frozen=True):
+    """How far this store has read what the team of a project shares."""
+
+    project: str
+    place: str  # the server's cursor
+
+
+class TeamLine(Struct, frozen=True):
+    """What a member of a team has told the others, on their server. `id` says when: 0 where it is
+    new."""
+
+    owner: str  # whose it is
+    who: str  # who has told it
+    digest: str
+    kind: str
+    mark: str
+    line: bytes
+    anchor: str  # of the batch
+    id: int = 0
 
 
 # In place of a session: the one that goes on in the project it is asked in; an agent may follow.

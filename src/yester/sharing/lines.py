@@ -6,6 +6,7 @@
     {"item": {"item": …, "hash": …}}       immutable by (source, kind, ref) and hash
     {"memory": {"memo": …, "mark": …}}     a version of a structured memory, and its parents
     {"gone": {"kind": …, "ref": …}}        what was distilled, and is distilled otherwise by now
+    {"withdrawn": {"user": …}}             a member of a team shares no more of a project
 
 Nothing names another record by the id it has in one store.
 """
@@ -77,24 +78,45 @@ class GoneLine(Struct, frozen=True):
     ref: str
     origin: str = ""
     place: int = 0
+    source: str = DISTILLED
 
 
-Line = MachineLine | ForgottenLine | Project | Session | ItemLine | MemoryLine | GoneLine
+class WithdrawnLine(Struct, frozen=True):
+    user: str
+
+
+Line = (
+    MachineLine | ForgottenLine | Project | Session | ItemLine | MemoryLine | GoneLine
+    | WithdrawnLine
+)  # fmt: skip
 _KINDS: dict[str, type[Line]] = {
     "machine": MachineLine, "forgotten": ForgottenLine, "project": Project, "session": Session,
-    "item": ItemLine, "memory": MemoryLine, "gone": GoneLine,
+    "item": ItemLine, "memory": MemoryLine, "gone": GoneLine, "withdrawn": WithdrawnLine,
 }  # fmt: skip
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 def encode_line(line: Line) -> bytes:
-    return msgspec.json.encode({_NAMES[type(line)]: told_fields(line)}) + b"\n"
+    return msgspec.json.encode(form_line(line)) + b"\n"
 
 
 def decode_line(data: bytes) -> Line | None:
     """None: a record that a newer yester knows; SourceError where it makes no sense."""
     try:
-        ((name, value),) = msgspec.json.decode(data, type=dict[str, Any]).items()
+        return parse_line(msgspec.json.decode(data, type=dict[str, Any]))
+    except msgspec.MsgspecError as error:
+        raise SourceError(f"a line is not understood ({error})") from None
+
+
+def form_line(line: Line) -> dict[str, Any]:
+    """A line as an object of JSON."""
+    return {_NAMES[type(line)]: told_fields(line)}
+
+
+def parse_line(form: dict[str, Any]) -> Line | None:
+    """The same back, as `decode_line` does."""
+    try:
+        ((name, value),) = form.items()
         return msgspec.convert(value, _KINDS[name]) if name in _KINDS else None
     except (msgspec.MsgspecError, ValueError) as error:
         raise SourceError(f"a line is not understood ({error})") from None

@@ -22,6 +22,7 @@ from yester.memories.lifecycle import form_at_version
 from yester.memories.memory import plain_form
 from yester.model import (
     DISTILLED,
+    TEAM,
     Change,
     Entry,
     Item,
@@ -55,10 +56,11 @@ from yester.sharing.lines import (
     mark_of_set,
     name_heads,
     root_of,
+    tell_memory,
 )
 from yester.store import walk_items
 from yester.store.contract import Store
-from yester.tombstones import Marks, Tombstones, ref_key
+from yester.tombstones import Key, Marks, Tombstones, ref_key
 
 _BATCH = 500  # lines of one kind in a transaction
 _BESIDE = "written on another machine at the same time as {}"
@@ -84,12 +86,19 @@ def is_same_machine(one: str, other: str) -> bool:
 
 class Merge:
     """Of lines into a store on the machine `own`. `forget` is called when items that are here were
-    forgotten elsewhere, and takes them out of everything; it gives back the store, opened anew."""
+    forgotten elsewhere, and takes them out of everything; it gives back the store, opened anew.
+    `name_elsewhere`: what an item is called where the marks were made."""
 
     def __init__(
-        self, store: Store, home: Path, own: str, now: int, forget: Callable[[], Store]
+        self,
+        store: Store,
+        home: Path,
+        own: str,
+        now: int,
+        forget: Callable[[], Store],
+        name_elsewhere: Callable[[Item], Key] = ref_key,
     ) -> None:
-        self.store, self.own = store, own
+        self.store, self.own, self._name_elsewhere = store, own, name_elsewhere
         self.outcome: Counter[str] = Counter()  # stored, same, refused: why
         self.beside: list[str] = []  # slugs of memories that are kept beside another
         self._tombstones = Tombstones(home)
@@ -133,7 +142,7 @@ class Merge:
         assert isinstance(line, ForgottenLine)
         theirs = Marks.from_records(line.key, line.marks)
         new = self._tombstones.find_new(theirs)
-        hit = [item for item in walk_items(self.store) if _names_item(new, item)]
+        hit = [item for item in walk_items(self.store) if self._is_named(new, item)]
         own = {
             ref_key(one): max(self._now, one.epoch, one.updated)
             for one in hit
@@ -146,6 +155,11 @@ class Merge:
             self.store.append([LogVersion(FORGOTTEN, mark_of_set(theirs))])
         if hit or any(map(self._tombstones.hides, walk_items(self.store))):
             self.store = self._forget()
+
+    def _is_named(self, marks: Marks, item: Item) -> bool:
+        family = ("ref", item.source, item.kind, family_ref(item.ref))
+        keys = {ref_key(item), family, self._name_elsewhere(item)} if marks.times else ()
+        return any(marks.digest(key) in marks.times for key in keys)
 
     def _is_refused(self, identity: Identity, anew: bool) -> bool:
         return self._tombstones.knows("ref", *identity) and not anew
@@ -223,7 +237,7 @@ class Merge:
 
     def _take_out(self, line: GoneLine, place: Place) -> str:
         told = Place(line.origin, line.place) if line.origin else place
-        here = find_item(self.store, (DISTILLED, line.kind, line.ref))
+        here = find_item(self.store, (line.source, line.kind, line.ref))
         rows = self.store.entries(LogItem, {"item": here.id}) if here is not None else []
         if here is None or not rows or not told.is_newer(Place(rows[0].origin, rows[0].place)):
             return "same"
@@ -317,6 +331,8 @@ class Merge:
         ])  # fmt: skip
 
     def _who(self, line: MemoryLine, place: Place) -> str:
+        if place.machine == TEAM:
+            return line.who or "team"
         name = self._names.get(place.machine) or place.machine[:8]
         return f"{line.who or 'roam'} on {name}"
 
@@ -335,16 +351,48 @@ def kept_ref(item: Item) -> str:
     return "" if item.kind in ("memory", "note") else item.ref
 
 
-def _names_item(marks: Marks, item: Item) -> bool:
-    keys = {ref_key(item), ("ref", item.source, item.kind, family_ref(item.ref))}
-    return bool(marks.times) and any(marks.digest(key) in marks.times for key in keys)
-
-
 def find_item(store: Store, identity: Identity | None) -> Item | None:
     if identity is None:
         return None
     found = (one for one in store.find_by_ref(identity[2]) if identity_of(one) == identity)
     return next(found, None)
+
+
+def tell_version(
+    store: Store, memo: Memo, own: str, tombstones: Tombstones, private: Collection[str] = ()
+) -> tuple[MemoryLine, LogItem]:
+    """A structured memory as it is now, with what is known of it."""
+    item = memo.item
+    root = root_of(item.source, item.ref)
+    with store.transaction("memories"):
+        note_versions(store, root, (item.source, "memory", family_ref(item.ref)), own)
+    (row,) = store.entries(LogItem, {"item": item.id})
+    (now,) = store.memos(ids=[item.id])
+    versions = store.entries(LogVersion, {"root": root, "mark": row.head})
+    parents = versions[0].parents if versions else ()
+    return tell_memory(store, now, row.head, parents, tombstones, private), row
+
+
+def tell_dropped(store: Store, heads: Mapping[int, tuple[str, str]]) -> dict[int, MemoryLine]:
+    """Memories of these items (root, version) as far as they were let go, each a version more."""
+    dropped = {
+        root_of(source, ref): (source, family_ref(ref), epoch, why)
+        for source, ref, epoch, why, _ in store.totals(
+            "memory_gone", by=("source", "ref", "epoch", "why")
+        )
+    }
+    lines = {}
+    for item, (root, mark) in heads.items():
+        if root not in dropped:
+            continue
+        source, ref, epoch, why = dropped[root]
+        former = mark.removeprefix(GONE)
+        with store.transaction("memories"):
+            store.append([LogVersion(root, f"{GONE}{former}", (former,))])
+        lines[item] = MemoryLine(
+            source, ref, f"{GONE}{former}", (former,), why=redact(why), at=epoch
+        )
+    return lines
 
 
 # --- versions ------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from msgspec import Struct
 from yester.errors import ConfigError, SourceError, UsageError
 from yester.files import read_bytes, replace_file
 from yester.model import (
+    TEAM,
     Item,
     LogItem,
     LogSegment,
@@ -39,7 +40,6 @@ from yester.redact import redact
 from yester.sharing.keys import Key, check_library, load_key, save_key
 from yester.sharing.lines import (
     FORGOTTEN,
-    GONE,
     ForgottenLine,
     GoneLine,
     ItemLine,
@@ -47,15 +47,19 @@ from yester.sharing.lines import (
     MachineLine,
     MemoryLine,
     encode_line,
-    family_ref,
     identity_of,
     mark_of_set,
-    root_of,
     tell_items,
-    tell_memory,
     tell_places,
 )
-from yester.sharing.merge import Merge, Place, is_same_machine, kept_ref, note_versions
+from yester.sharing.merge import (
+    Merge,
+    Place,
+    is_same_machine,
+    kept_ref,
+    tell_dropped,
+    tell_version,
+)
 from yester.sharing.segments import (
     FIRST,
     HEAD,
@@ -557,7 +561,9 @@ class Outgoing:
 
     def _pages(self) -> Iterator[list[Item]]:
         for at in range(0, len(self._unsent), _PAGE):
-            yield self._store.get(self._unsent[at : at + _PAGE])
+            found = self._store.get(self._unsent[at : at + _PAGE])
+            # What a team has shared reaches each machine from its server, and is taken back there.
+            yield [item for item in found if not item.source.startswith(TEAM)]
 
     def parts(
         self,
@@ -619,46 +625,21 @@ class Outgoing:
             )
 
     def _tell_memory(self, memo: Memo) -> tuple[Line, LogItem]:
-        store, item = self._store, memo.item
-        root = root_of(item.source, item.ref)
-        with store.transaction("memories"):
-            note_versions(store, root, (item.source, "memory", family_ref(item.ref)), self._own)
-        (row,) = store.entries(LogItem, {"item": item.id})
-        (now,) = store.memos(ids=[item.id])
-        parents = store.entries(LogVersion, {"root": root, "mark": row.head})
-        line = tell_memory(
-            store,
-            now,
-            row.head,
-            parents[0].parents if parents else (),
-            self._tombstones,
-            self._private,
-        )
+        line, row = tell_version(self._store, memo, self._own, self._tombstones, self._private)
         return line, replace(row, sent=True, origin=self._own, place=0)
 
     def _list_gone(self) -> tuple[list[Line], list[int]]:
         """What was distilled and is otherwise by now, and memories that were let go."""
-        store, lines, gone = self._store, list[Line](), list[int]()
-        dropped = {
-            root_of(source, ref): (source, family_ref(ref), epoch, why)
-            for source, ref, epoch, why, _ in store.totals(
-                "memory_gone", by=("source", "ref", "epoch", "why")
-            )
-        }
-        for row in file_store(store).find_departed():
-            gone.append(row.item)
-            if row.root in dropped:
-                source, ref, epoch, why = dropped[row.root]
-                head = row.head if row.head.startswith(GONE) else f"{GONE}{row.head}"
-                with store.transaction("memories"):
-                    store.append([LogVersion(row.root, head, (row.head.removeprefix(GONE),))])
-                lines.append(
-                    MemoryLine(
-                        source, ref, head, (head.removeprefix(GONE),), why=redact(why), at=epoch
-                    )
-                )
-            elif row.kind not in ("message", "prompt", "memory", "note") and (
-                row.origin in self._names
-            ):
-                lines.append(GoneLine(row.kind, row.ref))
-        return lines, gone
+        departed = file_store(self._store).find_departed()
+        dropped = tell_dropped(
+            self._store, {row.item: (row.root, row.head) for row in departed if row.root}
+        )
+        lines: list[Line] = [one for one in dropped.values() if not one.source.startswith(TEAM)]
+        lines += [
+            GoneLine(row.kind, row.ref)
+            for row in departed
+            if row.item not in dropped
+            and row.kind not in ("message", "prompt", "memory", "note")
+            and row.origin in self._names
+        ]
+        return lines, [row.item for row in departed]

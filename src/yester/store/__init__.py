@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from yester.model import Entry, Filters, Item
     from yester.store.contract import Maintenance, Store
     from yester.store.migrate import Migration
+    from yester.store.postgres.lines import TeamLines
     from yester.store.postgres.team import Directory, Gate
+    from yester.store.rows.sharing import ShareRows
     from yester.store.sqlite.store import SqliteStore
 
 Target = Path | str  # a home, or a URL: sqlite:///FOLDER, postgresql://…
@@ -203,6 +205,16 @@ def file_store(store: Store) -> SqliteStore:
     if not isinstance(store, SqliteStore):
         raise StoreError(f"{store.location} is on a server", "pg_dump -n yester makes copies")
     return store
+
+
+def sharing_of(store: Store) -> ShareRows:
+    """What compares the store with what the teams of its projects have."""
+    return cast("ShareRows", store)
+
+
+def team_lines_of(store: Store) -> TeamLines:
+    """What the members of a team share with each other on their server, whose store this is."""
+    return cast("TeamLines", store)
 
 
 def copy_store(path: Path, folder: Path) -> Path:

@@ -29,7 +29,7 @@ Row = (
     model.Injection | model.Feedback | model.Spend | model.Event | model.Turn | model.OwedStart
     | model.Refinement | model.Archived | model.Muted | model.Skipped | model.Answered
     | model.Source | model.Failure | model.Machine | model.LogSegment | model.LogItem
-    | model.LogVersion
+    | model.LogVersion | model.SharedItem | model.ShareCursor
 )  # fmt: skip
 R = TypeVar("R", bound=Struct)
 
@@ -220,7 +220,8 @@ class Ledger(Protocol):
         same kind on an item in a session, a segment of the log, a version in it. Replaced: a turn
         (session, key), an owed start (session),
         a refinement (session, turn), an archived session, how far a transcript was read (path), a
-        spend (id), a failure (item, mark), a machine (key), an item of the log (item). Added up:
+        spend (id), a failure (item, mark), a machine (key), an item of the log (item), of a team's
+        (project, item), how far a team's lines were read (project). Added up:
         skipped records, answers. Passed over: how far a transcript was read of a project that was
         forgotten."""
 

@@ -93,6 +93,8 @@ LEDGER: Mapping[type[Struct], Table] = {
             model.LogVersion, "roam_version", "root, mark", "kept",
             encoded={"parents": tuple[str, ...]},
         ),
+        Table(model.SharedItem, "share_item", "project, item", "replaced"),
+        Table(model.ShareCursor, "share_cursor", "project", "replaced"),
         Table(model.Join, "project_join", renamed={"into": "into_key"}),
         Table(model.Change, "memory_change", encoded={"before": dict | None, "after": dict}),
     )

@@ -20,6 +20,7 @@ _TABLES = (
     "refined", "archived", "owed_start", "injection", "feedback", "spend", "answered", "source",
     "skipped", "project_join", "project_join_row", "vector", "vector_code", "unembedded",
     "roam_machine", "roam_segment", "roam_item", "roam_version",
+    "share_item", "share_cursor",
 )  # fmt: skip
 _BATCH = 2_000
 # What the other store knows of itself.

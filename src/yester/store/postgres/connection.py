@@ -170,7 +170,14 @@ class Connection(Rows):
     @contextmanager
     def transaction(self, lock: Lock, patience: float | None = None) -> Iterator[None]:
         """One writer a tenant, whatever the lock is called: ids are in the order of commits then,
-        and what was read stays true."""
+        and what was read stays true. Inside another one it is a part of that."""
+        if self._db.in_transaction:
+            outer, self._locked = self._locked, lock
+            try:
+                yield
+            finally:
+                self._locked = outer
+            return
         with explain_errors(self._place):
             try:
                 self._db.begin(_LOCKS, self._patience if patience is None else patience)

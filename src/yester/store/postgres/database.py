@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 import psycopg
 from psycopg.adapt import Loader
+from psycopg.pq import TransactionStatus
 from psycopg.types.numeric import Int8Dumper
 
 _SETTINGS = (
@@ -226,7 +227,10 @@ class Database:
             self.in_transaction = False
             with suppress(psycopg.Error):  # what went wrong has been raised already
                 self._leave_pipeline()
-            if not self.connection.closed:
+            if self.connection.info.transaction_status == TransactionStatus.INERROR:
+                # The driver takes for prepared what was sent behind the one that failed.
+                self.connection.close()
+            elif not self.connection.closed:
                 self.connection.execute("ROLLBACK")
 
     def _enter_pipeline(self) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from yester.store.postgres.lines import TeamLines
 from yester.store.postgres.search import ServerSearch
 from yester.store.rows.feed import FeedRows
 from yester.store.rows.forgetting import ForgetRows
 from yester.store.rows.joins import JoinRows
+from yester.store.rows.sharing import ShareRows
 
 
-class PostgresStore(ServerSearch, ForgetRows, JoinRows, FeedRows):
+class PostgresStore(ServerSearch, TeamLines, ForgetRows, JoinRows, FeedRows, ShareRows):
     """All parts together, and what looks after the index."""
 
     def limit_project(self, key: str, accounts: Sequence[int]) -> None:

@@ -15,6 +15,7 @@ from yester.store.rows import rows
 from yester.store.rows.feed import FeedRows
 from yester.store.rows.forgetting import ForgetRows
 from yester.store.rows.joins import JoinRows
+from yester.store.rows.sharing import ShareRows
 from yester.store.sqlite import maintenance, salvage
 from yester.store.sqlite.maintenance import explain_errors
 from yester.store.sqlite.roaming import RoamRows
@@ -22,7 +23,7 @@ from yester.store.sqlite.search import FileSearch
 from yester.text.document import content_hash
 
 
-class SqliteStore(FileSearch, ForgetRows, JoinRows, FeedRows, RoamRows):
+class SqliteStore(FileSearch, ForgetRows, JoinRows, FeedRows, RoamRows, ShareRows):
     """All parts together, what is new, and what looks after the file."""
 
     def reindex(self) -> int:
