@@ -79,6 +79,7 @@ def show_file(memory: Memory, request: FileRequest) -> FileShown:
     rows = items.Rows(store, full=True)
     edits = [one for one in known if path in one.files_modified and one.call is not None]
     cards = read_cards(store, Filters((project.key,)))
+    sessions = store.find_sessions({(one.session, one.agent) for one in known if one.session})
     return FileShown(
         path=redact(path), project=redact(project.name), lines=lines, missing=missing,
         history=history, turns=describe_turns(store, _find_prompts(memory, known)),
@@ -93,9 +94,9 @@ def show_file(memory: Memory, request: FileRequest) -> FileShown:
             if path in end.card.files
         ],
         sessions=[
-            rows.describe_session(session)
-            for key in dict.fromkeys((one.session, one.agent) for one in known if one.session)
-            if (session := store.session(*key)) is not None
+            rows.describe_session(sessions[key])
+            for key in dict.fromkeys((one.session, one.agent) for one in known)
+            if key in sessions
         ],
     )  # fmt: skip
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
@@ -183,16 +182,29 @@ class Rows:
         self._names = {project.key: redact(project.name) for project in store.projects()}
         self._asked = asked
         self._full = full
-        self._session = cache(store.session)
+        self._sessions: dict[tuple[str, str], model.Session] = {}
+        self._machines: dict[int, str] = {}
+
+    def _look_up(self, found: Sequence[model.Item], sessions: bool) -> None:
+        """What of these stands elsewhere, asked for all of them at once: the store may be far."""
+        if not found:
+            return
+        self._machines |= name_origins(self._store, [item.id for item in found])
+        if sessions:
+            wanted = {(item.session, item.agent) for item in found if item.session}
+            self._sessions |= self._store.find_sessions(wanted - self._sessions.keys())
 
     def item_rows(self, items: Iterable[model.Item]) -> list[Row]:
-        return [self.item_row(item) for item in items]
+        found = list(items)
+        self._look_up(found, self._full)
+        return [self._item_row(item) for item in found]
 
     def hit_rows(
         self, hits: Sequence[Hit], explain: bool = False, speakers: bool = False
     ) -> list[Row]:
         """With `speakers`, who speaks in each, which tool, and in which agent."""
         items = {item.id: item for item in self._store.get([hit.id for hit in hits])}
+        self._look_up(list(items.values()), sessions=True)
         found = [self._hit_row(hit, items[hit.id], explain) for hit in hits if hit.id in items]
         for row in found if speakers else ():
             item = items[row.id]
@@ -201,17 +213,17 @@ class Rows:
         return found
 
     def sessions_of(self, hits: Sequence[Hit]) -> list[Session]:
-        """The sessions that hits belong to, each once."""
-        found = [self._session(hit.session, hit.agent) for hit in hits if hit.session]
+        """The sessions that hits belong to which have rows here, each once."""
+        found = [self._sessions.get((hit.session, hit.agent)) for hit in hits]
         known = {session.id: session for session in found if session is not None}
         return [self.describe_session(session) for session in known.values()]
 
     def _hit_row(self, hit: Hit, item: model.Item, explain: bool) -> Row:
-        row = self.item_row(item, hit.text, hit.title)
+        row = self._item_row(item, hit.text, hit.title)
         row.score = round(hit.score, 4) or UNSET
         row.duplicates, row.stale = hit.duplicates or UNSET, hit.stale or UNSET
         row.parts = list(hit.parts) or UNSET
-        if session := self._session(hit.session, hit.agent) if hit.session else None:
+        if session := self._sessions.get((hit.session, hit.agent)):
             row.session_db_id = session.id
         if explain:
             known = {name: round(value, 4) for name, value in hit.factors.items()}
@@ -220,7 +232,7 @@ class Rows:
             row.arms = list(hit.arms)
         return row
 
-    def item_row(self, item: model.Item, text: str | None = None, title: str | None = None) -> Row:
+    def _item_row(self, item: model.Item, text: str | None = None, title: str | None = None) -> Row:
         """`text` and `title` are its own where those are redacted already."""
         text = redact(item_text(item)) if text is None else text
         title = (redact(item.title) if title is None else title) or redact(call_title(item))
@@ -234,7 +246,7 @@ class Rows:
             project=shorten_text(self._project_name(item.project), _NAME),
             tokens=reading_cost(item),
         )  # fmt: skip
-        row.machine = redact(name_origins(self._store, [item.id]).get(item.id, "")) or UNSET
+        row.machine = redact(self._machines.get(item.id, "")) or UNSET
         if item.concepts:
             row.concepts = [redact(one) for one in item.concepts[:_CONCEPTS]]
         if self._full:
@@ -258,7 +270,7 @@ class Rows:
             row.output = UNSET if output is None else redact(output)
             row.call = describe_call(item)
         row.created_at_iso, row.updated_at_epoch = format_iso(item.epoch), item.updated
-        session = self._session(item.session, item.agent) if item.session else None
+        session = self._sessions.get((item.session, item.agent))
         row.session_db_id, row.read_tokens = session.id if session else 0, row.tokens
         if item.kind == "summary":
             _add_summary(row, make_summary(item))
@@ -419,7 +431,7 @@ def show_item(memory: Memory, request: requests.ItemRequest) -> Item:
         made = distinct_items(store.evidence([id_], into=True)).get(id_, ())
         chain = list_chain(store, item)
         return Item(
-            item=Rows(store, full=True).item_row(item),
+            item=Rows(store, full=True).item_rows([item])[0],
             use=describe_use(store, [id_])[0],
             sources=others.item_rows(store.get(sources[:_MOST])),
             made=others.item_rows(store.get(made[:_MOST])),

@@ -198,11 +198,9 @@ def _find_sessions(memory: Memory, asked: Asked) -> tuple[list[FoundSession], An
     for hit in answer.hits:
         if hit.session:
             best.setdefault((hit.session, hit.agent), hit)
-    found = [
-        FoundSession(session, hit)
-        for key, hit in list(best.items())[asked.offset : asked.offset + asked.k]
-        if (session := store.session(*key)) is not None
-    ]
+    wanted = dict(list(best.items())[asked.offset : asked.offset + asked.k])
+    known = store.find_sessions(wanted)
+    found = [FoundSession(known[key], hit) for key, hit in wanted.items() if key in known]
     return found, answer
 
 

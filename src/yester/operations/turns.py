@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import Annotated, Literal
 
 from msgspec import Struct, field
@@ -92,9 +91,9 @@ def list_turns(memory: Memory, request: TurnsRequest) -> Turns:
 
 def describe_turns(store: Store, prompts: Sequence[Item]) -> list[TurnRow]:
     """A row for each prompt, in their order."""
-    find_session = cache(store.session)
+    known = store.find_sessions({(one.session, one.agent) for one in prompts if one.session})
     names = {project.key: project.name for project in store.projects()}
-    sessions = [find_session(one.session, one.agent) if one.session else None for one in prompts]
+    sessions = [known.get((one.session, one.agent)) for one in prompts]
     keys = [
         (session.id, prompt.prompt_number) if session and prompt.prompt_number else None
         for session, prompt in zip(sessions, prompts, strict=True)

@@ -167,6 +167,11 @@ class Places(Protocol):
 
         The number of items is not counted."""
 
+    def find_sessions(
+        self, wanted: Collection[tuple[str, str]]
+    ) -> dict[tuple[str, str], model.Session]:
+        """Those that are known of these (key, agent), as `session` gives each; asked at once."""
+
     def sessions(self, filters: Filters, page: Paging = EVERYTHING) -> list[model.Session]:
         """Sessions that pass the filters by their end, with their numbers of items and prompts."""
 

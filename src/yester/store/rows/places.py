@@ -3,7 +3,7 @@ refined or archived."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import chain, count
 
 from msgspec import structs
@@ -171,8 +171,22 @@ class PlaceRows(LedgerRows):
         return self._read_sessions(where, f"({_OWN})", *condition.values)
 
     def session(self, key: str, agent: str) -> Session | None:
-        where = " WHERE s.key = ? AND s.agent = ? ORDER BY s.id LIMIT 1"
-        return next(iter(self._read_sessions(where, "0", key, agent)), None)
+        return self.find_sessions([(key, agent)]).get((key, agent))
+
+    def find_sessions(self, wanted: Collection[tuple[str, str]]) -> dict[tuple[str, str], Session]:
+        if not wanted:
+            return {}
+        asked = list(wanted)
+        pairs = [{"a": self._stored_text(key), "b": agent} for key, agent in asked]
+        columns = _SESSION.format(prompts=_PROMPTS, items="0")
+        found = self._db.execute(
+            "WITH w AS MATERIALIZED (SELECT key AS n, value ->> 'a' AS key, value ->> 'b' AS agent"
+            f" FROM json_each(?, '$')) SELECT w.n, {columns} FROM w CROSS JOIN session s"
+            " ON s.key = w.key AND s.agent = w.agent JOIN project p ON p.id = s.project"
+            " ORDER BY s.id DESC",  # the first of several is looked at last, and stays
+            (rows.json_text(pairs),),
+        )
+        return {asked[int(n)]: Session(*row) for n, *row in found}
 
     def _read_sessions(self, where: str, items: str, *values: object) -> list[Session]:
         columns = _SESSION.format(prompts=_PROMPTS, items=items)
