@@ -12,11 +12,14 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
 
+import psycopg
 import pytest
 
 WANTED = os.environ.get("YESTER_TEST_POSTGRES", "")
@@ -122,3 +125,24 @@ def _make_server(folder: Path, run: int) -> None:
         ["/bin/sh", "-c", _WATCH, "watch", str(run), str(folder)], start_new_session=True,
         check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
+
+
+@contextmanager
+def small_disk(name: str) -> Iterator[Path]:
+    """A disk of 64 MB as a tablespace of this name; what is made there is gone with it."""
+    folder = _ROOT / f"yester-disk-{name}-{os.getpid()}"
+    folder.mkdir()
+    made = ["mount", "-t", "tmpfs", "-o", "size=64m,mode=0777", "tmpfs", str(folder)]
+    if os.geteuid() or subprocess.run(made, capture_output=True).returncode:
+        folder.rmdir()
+        pytest.skip("needs root to mount a small file system")
+    try:
+        if _OTHER_USER:
+            shutil.chown(folder, "nobody")
+        with psycopg.connect(server(), autocommit=True) as connection:
+            connection.execute(f"CREATE TABLESPACE \"{name}\" LOCATION '{folder}'".encode())
+            yield folder
+            connection.execute(f'DROP TABLESPACE "{name}"'.encode())
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+        folder.rmdir()

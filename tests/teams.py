@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -52,15 +53,18 @@ def url_of(name: str, role: str, tenant: str = "") -> str:
 
 
 class Counting:
-    """Between a server and its database: counts the statements that pass. Close it."""
+    """Between a server and its database: counts the statements that pass, and the trips: how often
+    the client waits for answers. Each part of an answer is held back for `delay` seconds, as on a
+    long way. Close it."""
 
-    def __init__(self, name: str, role: str) -> None:
+    def __init__(self, name: str, role: str, delay: float = 0.0) -> None:
+        self._delay = delay
         self._socket = socket.create_server(("127.0.0.1", 0))
         there = psycopg.conninfo.conninfo_to_dict(postgres.server())
         self._database = f"{there['host']}/.s.PGSQL.{there.get('port', 5432)}"
         port = self._socket.getsockname()[1]
         self.url = f"postgresql://{role}@127.0.0.1:{port}/{name}?sslmode=disable&gssencmode=disable"
-        self.statements = 0
+        self.statements = self.trips = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
@@ -76,15 +80,20 @@ class Counting:
                     pump.start()
 
     def _pump(self, source: socket.socket, target: socket.socket, counted: bool) -> None:
-        pending, begun = b"", False
+        pending, begun, last = b"", False, b""
         while data := source.recv(1 << 16):
             pending += data if counted else b""
             while len(pending) > 5:  # the first message has no type
                 length = int.from_bytes(pending[begun : begun + 4], "big") + begun
                 if len(pending) < length:
                     break
-                self.statements += begun and pending[:1] in b"EQ"
-                pending, begun = pending[length:], True
+                kind = pending[:1] if begun else b""
+                self.statements += kind in (b"E", b"Q")
+                # The database answers when it is told to: by Query, Sync, or Flush.
+                self.trips += kind in (b"Q", b"S") or (kind == b"H" and last != b"S")
+                pending, begun, last = pending[length:], True, kind
+            if self._delay and not counted:
+                time.sleep(self._delay)
             target.sendall(data)
         target.close()
 

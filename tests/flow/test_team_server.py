@@ -10,11 +10,17 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from tests.teams import OWNER, SERVER, Team, url_of
+from tests.golden.test_scores import Fixed
+from tests.store.test_store import item, put
+from tests.store.test_store_vectors import QUERY, embed
+from tests.teams import OWNER, SERVER, Counting, Team, url_of
 from yester.clock import DAY
 from yester.errors import StoreError, UsageError
 from yester.faces.http.table import ALL_ENDPOINTS, TEAM_ENDPOINTS
+from yester.model import Filters
+from yester.recall.recall import Asked, answer_question
 from yester.redact import redact
+from yester.store.postgres.store import PostgresStore
 from yester.store.postgres.team import Gate
 
 pytestmark = pytest.mark.requirement("TEAM-01")
@@ -276,3 +282,55 @@ def test_messages_do_not_say_where_the_database_is(team):
     client = http.client.HTTPConnection("127.0.0.1", server.port)
     with closing(client), pytest.raises(ConnectionRefusedError):
         client.connect()
+
+
+def test_answers_take_few_trips_to_the_database_however_much_they_hold(team):
+    """It may be far away. A search is four or five of them; who asks, the names of projects, and
+    what else is told of its hits are asked once each."""
+    token, at = team.token("sam"), {"project": "name:shop", "agent": "codex"}
+    with team.store() as store:
+        put(
+            store,
+            *(
+                item(f"{n}", f"the tax rounding of order {n} fails", session=f"s{n % 9}",
+                     kind="prompt" if n % 20 == 0 else "message", epoch=n * 1_000, **at)
+                for n in range(120)
+            ),
+        )  # fmt: skip
+    asked = (
+        ("/api/search", {"query": "tax rounding"}, 11),
+        ("/api/search", {"query": "tax rounding", "format": "full", "limit": "100"}, 11),
+        ("/api/search/grouped", {"query": "tax rounding", "limit": "50"}, 11),
+        ("/api/items", {"limit": "100", "format": "full"}, 6),
+        ("/api/sessions", {}, 5),
+        ("/api/search/timeline", {"anchor": "30"}, 15),
+    )
+    database = Counting(team.name, SERVER)
+    with closing(database), team.serving(url=database.url, threads=1) as server:
+        mine = server.by(token)
+        mine.get("/v1/me")  # the first one connects
+        for path, given, most in asked:
+            before = database.trips
+            assert len(json.dumps(mine.get(path, **given))) > 1_000
+            assert 0 < database.trips - before <= most, (path, given)
+        assert server.failures == []
+
+
+def test_a_search_is_four_questions_each_sent_with_the_settings_of_its_transaction(team):
+    with team.store() as store:
+        texts = {str(n): f"the tax rounding of order {n} fails" for n in range(60)}
+        put(store, *(item(ref, text, session="s") for ref, text in texts.items()))
+        embed(store, {ref: [QUERY] for ref in texts})
+    database = Counting(team.name, OWNER, delay=0.01)
+    url = f"{database.url}&tenant=acme"
+    with closing(database), closing(PostgresStore.open_url(url, now=1)) as store:
+        for query in ("why does the tax rounding fail", "roundng", '"tax rounding" -order'):
+            for filters in (Filters(), Filters(projects=("name:shop",))):
+                for embedder in (None, Fixed()):
+                    before = database.statements, database.trips, time.monotonic()
+                    asked = Asked(query, filters, now=1_000 * DAY)
+                    assert answer_question(store, asked, embedder=embedder).hits
+                    trips = database.trips - before[1]
+                    assert database.statements - before[0] == 2 * trips
+                    assert trips <= 4, (query, filters)
+                    assert time.monotonic() - before[2] >= trips * 0.01

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import random
+import shutil
 import subprocess
 import sys
 import threading
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 
 import psycopg
 import pytest
 
 from tests import postgres
+from tests.crash.test_capture_trouble import fill
 from tests.store.test_store import found, item, put, refs
 from tests.stores import BACKENDS
-from yester.errors import StoreBusy, StoreError, StoreNewer
-from yester.model import Filters, Item
-from yester.store import file_store, open_store, store_location
+from yester.errors import StoreAway, StoreBusy, StoreError, StoreNewer
+from yester.ingest.prepare import prepare_item
+from yester.model import Filters, Injection, Item
+from yester.store import file_store, maintenance_of, open_store, store_location
 from yester.store.migrate import Migration, load_migrations
 from yester.store.postgres.database import translate_sql
 
@@ -113,3 +119,104 @@ def test_a_store_in_a_folder_loads_no_driver(tmp_path):
     )
     command = [sys.executable, "-c", code, str(tmp_path / "home")]
     assert subprocess.run(command, capture_output=True, text=True).stdout == "False\n"
+
+
+def everything(store):
+    return sorted(refs(store.select(Filters())))
+
+
+def terminate(store):
+    """As when the network, an administrator or the system ends the connection."""
+    with psycopg.connect(postgres.server(), autocommit=True) as admin:
+        process = store._db.connection.info.backend_pid
+        admin.execute("SELECT pg_terminate_backend(%s, 10000)", [process])
+
+
+def test_of_a_batch_whose_connection_is_cut_nothing_stays_and_the_next_one_goes_on(store):
+    put(store, item("1", "apple"))
+    with pytest.raises(StoreAway), store.transaction("items"):
+        store.put([prepare_item(item("2", "apple"))])
+        terminate(store)
+        store.put([prepare_item(item("3", "apple"))])
+    assert found(store, "appl") == ["1"]
+    assert put(store, item("2", "apple"), item("3", "apple")).added == 2
+    terminate(store)  # between two batches, and nobody is told
+    assert sorted(found(store, "appl")) == everything(store) == ["1", "2", "3"]
+    assert maintenance_of(store).check() == []
+
+
+def test_a_server_that_is_killed_in_a_batch_keeps_what_was_committed_alone():
+    folder = postgres.own_server(f"yester-killed-{os.getpid()}")
+    try:
+        url = f"postgresql:///postgres?host={folder}&user=postgres"
+        url += "&options=-c%20synchronous_commit%3Don"  # which is off to make tests faster
+        with closing(open_store(url, now=1)) as store:
+            put(store, item("1", "apple"))
+            with pytest.raises(StoreAway), store.transaction("items"):
+                store.put([prepare_item(item("2", "apple"))])
+                postgres.control_server(folder, "stop", "-m", "immediate")
+                store.put([prepare_item(item("3", "apple"))])
+            with pytest.raises(StoreAway):
+                store.select(Filters())
+            postgres.control_server(folder, "start", "-l", str(folder / "server.log"))
+            assert found(store, "appl") == ["1"]
+            assert put(store, item("2", "apple")).added == 1
+            assert maintenance_of(store).check() == []
+    finally:
+        postgres.control_server(folder, "stop", "-m", "immediate")
+        shutil.rmtree(folder)
+
+
+def test_a_full_disk_is_said_and_what_was_stored_before_stays():
+    url = own_database("yester-full")
+    with postgres.small_disk("yester-full") as disk:
+        with psycopg.connect(postgres.server(), autocommit=True) as server:
+            server.execute('ALTER DATABASE "yester-full" SET TABLESPACE "yester-full"')
+        with closing(open_store(url, now=1)) as store:
+            put(store, item("0", "apple"))
+            fill(disk / "filler")
+            stored = ["0"]
+            with pytest.raises(StoreError, match="disk is full"):
+                while len(stored) < 1_000:
+                    put(store, item(str(len(stored)), "apple " + "pear " * 2_000))
+                    stored.append(str(len(stored)))
+            assert everything(store) == sorted(found(store, "appl")) == sorted(stored)
+            (disk / "filler").unlink()
+            assert put(store, item("last", "apple")).added == 1
+            assert maintenance_of(store).check() == []
+        with psycopg.connect(postgres.server(), autocommit=True) as server:
+            server.execute('DROP DATABASE "yester-full" WITH (FORCE)')
+
+
+def test_the_feed_loses_and_doubles_nothing_beside_writers_that_dawdle_and_give_up(store, tmp_path):
+    kept = set()
+
+    def write(number):
+        chance = random.Random(number)
+        with closing(BACKENDS["postgresql"](tmp_path / "store")) as own:
+            for batch in range(20):
+                names = [f"{number}-{batch}-{one}" for one in range(chance.randint(1, 3))]
+                with suppress(InterruptedError):
+                    with own.transaction("items"):
+                        own.put([prepare_item(item(name, "apple")) for name in names])
+                        own._db.ask("SELECT pg_sleep($1)", [chance.random() / 100])
+                        own.append([Injection(0, "Start", 1, 0.5, 7, 9)])
+                        if chance.random() < 0.3:
+                            raise InterruptedError
+                    kept.update(names)
+
+    told, behind, running = [], store.feed()[1], True
+    with ThreadPoolExecutor(4) as pool:
+        writers = [pool.submit(write, number) for number in range(4)]
+        while running:
+            running = not all(writer.done() for writer in writers)
+            more = True
+            while more:
+                more, behind = store.feed(behind, 5)
+                told += [line.row for line in more]
+        for writer in writers:
+            writer.result()
+    items = [row.ref for row in told if isinstance(row, Item)]
+    assert sorted(items) == sorted(kept)
+    lines = [row.id for row in told if isinstance(row, Injection)]
+    assert len(lines) == len(set(lines)) == len(store.entries(Injection)) > 20

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -81,19 +81,20 @@ class Found:
 
     def __init__(self, fetch: Callable[[], list[tuple[Any, ...]]]) -> None:
         self._fetch = fetch
+        self._rows: Iterator[tuple[Any, ...]] | None = None
 
-    @cached_property
-    def _next(self) -> Iterator[tuple[Any, ...]]:
-        return iter(self._fetch())
-
+    # No cached_property: before Python 3.12 all threads share its lock, and one of them would wait
+    # for a lock of the database that another cannot let go of.
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        return self._next
+        if self._rows is None:
+            self._rows = iter(self._fetch())
+        return self._rows
 
     def fetchone(self) -> tuple[Any, ...] | None:
-        return next(self._next, None)
+        return next(iter(self), None)
 
     def fetchall(self) -> list[tuple[Any, ...]]:
-        return list(self._next)
+        return list(self)
 
 
 class Insertion(NamedTuple):
@@ -182,10 +183,7 @@ class Database:
         self._bind_user()
 
     def _bind_user(self) -> None:
-        ((unbound,),) = self.connection.execute(
-            "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
-        )
-        if unbound:
+        if self.connection.unbound:
             self.connection.execute("SET ROLE yester_app")
 
     def close(self) -> None:
@@ -199,7 +197,8 @@ class Database:
         """Another connection, where the server has ended this one."""
         if not self._open:
             raise psycopg.InterfaceError("the store is closed")
-        if self.connection.closed and not self.in_transaction:
+        if not self.in_transaction and not _is_alive(self.connection):
+            self.connection.close()
             self.connection = _take_connection(self._url)
             self._bind_user()
 
@@ -367,12 +366,18 @@ def _stored_value(value: Any) -> Any:
     return value
 
 
-_idle: dict[tuple[int, str], list[tuple[float, psycopg.Connection[Any]]]] = {}  # by process
+class Link(psycopg.Connection[Any]):
+    """`unbound`: row-level security does not bind who has connected."""
+
+    unbound = False
+
+
+_idle: dict[tuple[int, str], list[tuple[float, Link]]] = {}  # by process
 _IDLE, _MOST_IDLE = 30.0, 16  # seconds for which so many connections are kept
 _changing = threading.Lock()
 
 
-def _take_connection(url: str) -> psycopg.Connection[Any]:
+def _take_connection(url: str) -> Link:
     """An idle one, else a new one. It remembers of its last use nothing but prepared statements:
     what row-level security goes by is set in each transaction."""
     key = (os.getpid(), url)
@@ -396,7 +401,7 @@ def _is_alive(connection: psycopg.Connection[Any]) -> bool:
 
 
 @contextmanager
-def borrow_connection(url: str) -> Iterator[psycopg.Connection[Any]]:
+def borrow_connection(url: str) -> Iterator[Link]:
     """One that is idle, without a tenant: nothing of any is seen by it."""
     connection = _take_connection(url)
     try:
@@ -405,11 +410,12 @@ def borrow_connection(url: str) -> Iterator[psycopg.Connection[Any]]:
         _give_back(url, connection)
 
 
-def _give_back(url: str, connection: psycopg.Connection[Any]) -> None:
+def _give_back(url: str, connection: Link) -> None:
     try:
         if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
             connection.execute("ROLLBACK")
-        connection.execute("RESET ROLE")
+        if connection.unbound:
+            connection.execute("RESET ROLE")
     except psycopg.Error:
         connection.close()
         return
@@ -428,20 +434,25 @@ def _close_idle() -> None:
             connection.close()
 
 
-def _connect(url: str) -> psycopg.Connection[Any]:
+def _connect(url: str) -> Link:
     """The address says where the data goes. What variables (PGHOST, PGHOSTADDR, PGSERVICE …) could
     add to it is left out: a repository may set them for an agent."""
     with _changing:
         theirs = {name: os.environ.pop(name) for name in list(os.environ) if name[:2] == "PG"}
         try:
-            connection = psycopg.connect(url, autocommit=True, cursor_factory=psycopg.RawCursor)
+            connection = Link.connect(url, autocommit=True, cursor_factory=psycopg.RawCursor)
         finally:
             os.environ.update(theirs)
     connection.adapters.register_dumper(int, Int8Dumper)
     connection.adapters.register_loader("numeric", _Number)
     # Every question is one of a tenant's, and every key begins with it: an index always helps. A
     # plan made while a table was small is kept, and would read all of it later.
-    connection.execute("SET enable_seqscan = off; SET random_page_cost = 1.1; SET jit = off")
-    connection.execute("SET plan_cache_mode = force_generic_plan")  # planning costs as much again
-    connection.execute("SET search_path = yester, pg_catalog")
+    # Planning costs as much as asking.
+    connection.execute(
+        "SET enable_seqscan = off; SET random_page_cost = 1.1; SET jit = off;"
+        " SET plan_cache_mode = force_generic_plan; SET search_path = yester, pg_catalog"
+    )
+    ((connection.unbound,),) = connection.execute(
+        "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+    )
     return connection
