@@ -43,7 +43,7 @@ def load_rows(table: str, section: str) -> tuple[Row, ...]:
     return tuple(
         Row(
             row["name"],
-            _join_pieces(row["pattern"], parts),
+            fill_parts(row["pattern"], parts),
             row["examples"],
             row["near_misses"],
             row,
@@ -58,7 +58,7 @@ def load_pattern(table: str, name: str) -> re.Pattern[str]:
     return next(row.pattern for row in load_rows(table, "patterns") if row.name == name)
 
 
-def _join_pieces(pieces: str | Sequence[str], parts: Mapping[str, str | Sequence[str]]) -> str:
-    """A pattern and its pieces as one, with the parts that it names."""
+def fill_parts(pieces: str | Sequence[str], parts: Mapping[str, str | Sequence[str]]) -> str:
+    """A text and its pieces as one, with the parts that it names as {NAME}."""
     source = pieces if isinstance(pieces, str) else "".join(pieces)
-    return _PART.sub(lambda found: _join_pieces(parts[found[1]], parts), source)
+    return _PART.sub(lambda found: fill_parts(parts[found[1]], parts), source)

@@ -11,7 +11,7 @@ import msgspec
 from yester.model import DISTILLED, Entry, Filters, Forgotten, Item, Source
 from yester.store.rows import rows
 from yester.store.rows.memories import MemoryRows
-from yester.tables import load_table
+from yester.tables import fill_parts, load_table
 from yester.tombstones import lost_words
 
 Change = Callable[[str], str]  # of a text
@@ -25,11 +25,8 @@ _PAGE = 500
 
 @cache
 def _statements(name: str) -> list[str]:
-    found: list[str] = load_table("forget")[name]
-    words = {"{IDS}": _IDS, "{NAMES}": _NAMES, "{DISTILLED}": DISTILLED}
-    for word, meaning in words.items():
-        found = [sql.replace(word, meaning) for sql in found]
-    return found
+    parts = {"IDS": _IDS, "NAMES": _NAMES, "DISTILLED": DISTILLED}
+    return [fill_parts(sql, parts) for sql in load_table("forget")[name]]
 
 
 def _change_text(form: str, value: Any, change: Change) -> Any:

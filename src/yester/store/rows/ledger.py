@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct, convert
 
 from yester.clock import DAY, QUARTER
 from yester.model import (
@@ -22,6 +23,7 @@ from yester.store.contract import Row
 from yester.store.records import LEDGER, Table
 from yester.store.rows.base import Rows
 from yester.store.rows.rows import Condition, put_sql
+from yester.tables import fill_parts, load_table
 
 R = TypeVar("R", bound=Struct)
 _BY_REF = "SELECT 1 FROM item WHERE ref = ?"
@@ -29,115 +31,27 @@ _LONGEST = 60_000  # ms; whoever waits longer for an answer has gone
 
 
 class _Sums(Struct, frozen=True):
-    """What can be counted of a table, and by what; a name that is not there is a column."""
+    """A row of tables/totals.toml, whose head says what the fields mean."""
 
     source: str
-    by: Mapping[str, str] = field(default_factory=dict)
-    sums: Mapping[str, str] = field(default_factory=dict)
-    time: str = ""  # the column `since` compares
-    only: str = "true"  # what holds for those that are counted
+    by: Mapping[str, str] = {}
+    sums: Mapping[str, str] = {}
+    time: str = ""
+    only: str = "true"
 
 
-_CHARACTERS = (
-    "sum(length(i.title) + length(i.subtitle) + length(i.body)"
-    " + iif(i.facts = '[]', 0, length(i.facts))"
-    # What a summary says stands in its sections, each under its name.
-    " + iif(i.sections = '{}', 0, (SELECT coalesce(sum(length(key) + length(value) + 2), 0)"
-    " FROM json_each(i.sections, '$'))))"
-)
-_TOTALS: Mapping[str, _Sums] = {
-    "item": _Sums(
-        "item i LEFT JOIN project p ON p.id = i.project",
-        {
-            "project": "p.key", "day": f"i.epoch / {DAY}", "quarter": f"i.epoch / {QUARTER}",
-            "label": "iif(i.type = '', i.kind, i.type)",
-        },
-        {
-            "sessions": "count(DISTINCT nullif(i.session, 0))",
-            "characters": _CHARACTERS,
-            "oldest": "coalesce(min(nullif(i.epoch, 0)), 0)", "newest": "max(i.epoch)",
-        },
-        "i.epoch",
-    ),
-    # What follows is asked for by `status`, `stats` and the viewer's pages: it must not read every
-    # item there is, so each goes by an index of its own.
-    "times": _Sums(
-        "(SELECT 1)",
-        {},
-        {
-            "oldest": "(SELECT min(epoch) FROM item WHERE epoch > 0)",
-            "newest": "(SELECT max(epoch) FROM item)",
-        },
-    ),
-    "typed": _Sums("(SELECT type FROM item WHERE type <> '')"),
-    "put away": _Sums("item", only="status <> 'active'"),
-    "distilled": _Sums(
-        "item i",
-        {},
-        {"discovery_tokens": "sum(i.discovery_tokens)", "characters": _CHARACTERS},
-        only="i.status = 'active' AND i.discovery_tokens > 0",
-    ),
-    # Active items, counted when they are indexed: field -1 stands for the items themselves.
-    "indexed": _Sums(
-        "(SELECT * FROM length WHERE field = -1 AND items > 0) l"
-        " JOIN project p ON p.id = l.project",
-        {"project": "p.key"},
-        {"number": "sum(l.items)"},
-    ),
-    "session": _Sums(
-        "session s LEFT JOIN project p ON p.id = s.project",
-        {"project": "p.key"},
-        {"last": "max(s.ended)"},
-    ),
-    "concept": _Sums("item_concept"),
-    "concept of item": _Sums("item_concept c JOIN item i ON i.id = c.item"),
-    "tag": _Sums(
-        "(SELECT DISTINCT m.item, t.value AS tag FROM memory m JOIN item i ON i.id = m.item"
-        " CROSS JOIN json_each(i.tags, '$') t WHERE i.status = 'active')"
-    ),
-    "vector": _Sums(
-        "(SELECT 1)",
-        {},
-        {
-            "any": "EXISTS (SELECT 1 FROM vector)",
-            # Kept by who writes them; counted where nobody has since.
-            "items": "coalesce((SELECT cast(value AS BIGINT) FROM meta WHERE key = 'embedded'),"
-                     " (SELECT count(DISTINCT item) FROM vector_code))",
-        },
-    ),
-    "undistilled": _Sums(
-        "undistilled u",
-        {"hooked": "iif(EXISTS (SELECT 1 FROM turn t WHERE t.session = u.session), 1, 0)"},
-    ),
-    "event": _Sums("event", {"day": f"epoch / {DAY}"}, time="epoch"),
-    "answered": _Sums("answered", {}, {"number": "sum(answers)"}, f"day * {DAY}"),
-    "skipped": _Sums("skipped", {}, {"number": "sum(records)"}),
-    "shown": _Sums(
-        "injection n LEFT JOIN item i ON i.id = n.item LEFT JOIN project p ON p.id = i.project",
-        {"day": f"n.epoch / {DAY}", "project": "coalesce(p.key, '')"},
-        {
-            # Something came of it there, or the user says so; a look at it is nothing.
-            "used": "sum(iif(EXISTS (SELECT 1 FROM feedback f WHERE f.item = n.item"
-                    " AND f.session IN (0, n.session)"
-                    " AND f.what IN ('acted', 'fetched', 'useful')), 1, 0))",
-            "times": "count(DISTINCT n.session || ' ' || n.epoch)", "tokens": "sum(n.tokens)",
-            "discovery_tokens": "coalesce(sum(i.discovery_tokens), 0)",
-        },
-        "n.epoch",
-    ),
-    "spend": _Sums(
-        "spend",
-        {"day": "date(epoch / 1000, 'unixepoch')"},
-        {
-            "tokens_in": "coalesce(sum(tokens_in), 0)",
-            "tokens_out": "coalesce(sum(tokens_out), 0)", "cost": "coalesce(sum(cost), 0.0)",
-        },
-        "epoch",
-    ),
-    "under way": _Sums("(SELECT * FROM spend WHERE outcome = '')", time="until"),
-    "failure": _Sums("failure", {"day": f"epoch / {DAY}"}, time="epoch"),
-    "refined": _Sums("refined", {}, {"last": "max(epoch)"}, "epoch"),
-}  # fmt: skip
+@cache
+def _load_totals() -> Mapping[str, _Sums]:
+    table = load_table("totals")
+    parts = {**table["parts"], "DAY": str(DAY), "QUARTER": str(QUARTER)}
+
+    def fill_in(value: Any) -> Any:
+        if isinstance(value, str):
+            return fill_parts(value, parts)
+        return {name: fill_in(part) for name, part in value.items()}
+
+    rows = table["totals"].items()
+    return {name: convert({"source": name, **fill_in(row)}, _Sums) for name, row in rows}
 
 
 class LedgerRows(Rows):
@@ -215,7 +129,7 @@ class LedgerRows(Rows):
     ) -> list[tuple[Any, ...]]:
         if table == "concept" and filters != ANYTHING:
             table = "concept of item"
-        spec = _TOTALS.get(table) or _Sums(table)
+        spec = _load_totals().get(table) or _Sums(table)
         condition = Condition()
         condition.require(spec.only)
         if filters != ANYTHING:
