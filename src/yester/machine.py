@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-WINDOWS = sys.platform == "win32"
 # How a file is opened: as bytes, not passed on to programs that we start; without waiting for it.
 QUIET = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 NO_WAIT, NO_FOLLOW = getattr(os, "O_NONBLOCK", 0), getattr(os, "O_NOFOLLOW", 0)
@@ -90,10 +87,3 @@ def most_memory() -> int:
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def quote_words(words: Sequence[str]) -> str:
-    """A command line for the shell of this system."""
-    import shlex
-
-    return subprocess.list2cmdline(words) if WINDOWS else shlex.join(words)

@@ -217,6 +217,11 @@ class Session(Struct, frozen=True):
     items: int = 0
     id: int = 0
 
+    def widen_to(self, epoch: int) -> Session:
+        """With something of this time in it; 0 is not known."""
+        started = min(self.started or epoch, epoch or self.started)
+        return replace(self, started=started, ended=max(self.ended, epoch))
+
 
 class Turn(Struct, frozen=True):
     """A prompt, what was done about it, and how it ended: the unit that is distilled."""

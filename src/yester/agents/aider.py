@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 
 from yester.agents.base import Reading, State
 from yester.agents.sources import Markdown, make_reader
-from yester.agents.values import digest
+from yester.agents.values import digest, parse_local_time
 from yester.model import Item, ToolCall
 
 HEADER = "# aider chat started at "
@@ -68,7 +67,7 @@ class History(Markdown):
         path, started = self.reading.path.absolute(), self.state.started
         self.state.session = f"aider:{digest(str(path))}:{started}"
         self.place_session(str(path.parent))
-        self.epoch = _parse_start(started)
+        self.epoch = parse_local_time(started)
 
     def block_kind(self, text: str) -> str | None:
         kind = self._line_kind(text, text.endswith("  "))
@@ -160,14 +159,6 @@ class History(Markdown):
 def _strip_marks(lines: list[str], mark: str) -> str:
     stripped = (line.removeprefix(mark).removeprefix(" ").rstrip() for line in lines)
     return "\n".join(stripped).strip()
-
-
-def _parse_start(started: str) -> int:
-    """Aider writes the time of its machine."""
-    try:
-        return max(0, int(datetime.fromisoformat(started).timestamp() * 1000))
-    except (ValueError, OverflowError, OSError):
-        return 0
 
 
 READER = make_reader(History)

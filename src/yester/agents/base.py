@@ -257,19 +257,15 @@ class Conversation:
 
     def register_session(self) -> None:
         """Register the session with its span and title, if its project is known."""
-        state, now, sessions = self.state, self.epoch, self.reading.sessions
+        state, sessions = self.state, self.reading.sessions
         if not state.project:
             return
         known = sessions.get(state.session) or Session(
             state.session, self.client or self.agent, state.project, cwd=state.cwd,
             branch=state.branch, transcript=self.session_file(),
         )  # fmt: skip
-        sessions[state.session] = replace(
-            known,
-            started=min(known.started or now, now or known.started),  # 0 is not known
-            ended=max(known.ended, now),
-            title=known.title if self.actor else state.title,
-        )
+        title = known.title if self.actor else state.title
+        sessions[state.session] = replace(known.widen_to(self.epoch), title=title)
 
     def session_file(self) -> str:
         return str(self.reading.path)

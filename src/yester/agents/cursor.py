@@ -22,19 +22,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
-
-from msgspec import Struct
 
 from yester.agents.base import TODO_TOOLS, Conversation, Reading, Result, State, find_title
 from yester.agents.databases import (
     Database,
     DatabaseProblem,
     Part,
+    RowProgress,
     column_text,
     make_database_reader,
 )
@@ -49,6 +47,7 @@ from yester.agents.values import (
     list_blocks,
     load_object,
     nested_text,
+    parse_local_time,
     parse_time,
     text_at,
     value_at,
@@ -176,12 +175,8 @@ def _parse_prompt_time(said: str) -> int:
         return 0
     *moment, sign, hours, minutes = match.groups()
     zone = f" {sign}{int(hours):02}{minutes or '00'}" if sign else ""
-    try:
-        form = "%b %d, %Y %I:%M %p" + (" %z" if zone else "")
-        written = datetime.strptime(" ".join(moment) + zone, form)
-        return max(0, int(written.timestamp() * 1000))
-    except (ValueError, OverflowError, OSError):
-        return 0
+    form = "%b %d, %Y %I:%M %p" + (" %z" if zone else "")
+    return parse_local_time(" ".join(moment) + zone, form)
 
 
 def _begin_state(
@@ -239,17 +234,13 @@ def _read_varint(raw: bytes, at: int) -> tuple[int, int]:
 # --- the editor's database -----------------------------------------------------------------------
 
 
-class Progress(Struct, frozen=True):
-    row: int = 0  # what changed up to here has been read
-
-
 def _list_conversations(reading: Reading, database: Database) -> Iterator[Part]:
-    before = reading.state = reading.load_state(Progress)
+    before = reading.state = reading.load_state(RowProgress)
     folders = cache(lambda: dict(_list_workspaces(reading.path)))
     for raw, row in database.select_rows(_CHANGED, before.row):
         id_ = column_text(raw)
         talk = Composer(reading, database, id_, before.row)
-        yield Part(f"conversation {id_}", Progress(row), talk.read_items(folders))
+        yield Part(f"conversation {id_}", RowProgress(row), talk.read_items(folders))
 
 
 class Composer(Conversation):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import apsw
+import msgspec
 
 from yester.agents.base import Reader, Reading
 from yester.agents.sources import read_head
@@ -108,6 +109,10 @@ class Database:
 
     def column_or_null(self, table: str, column: str) -> str:
         return column if column in {"rowid", *self.table_columns(table)} else "NULL"
+
+
+class RowProgress(msgspec.Struct, frozen=True):
+    row: int = 0  # what changed, or was added, up to here has been read
 
 
 class Part(NamedTuple):

@@ -9,17 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec import Struct
-
 from yester.agents.base import Reading, Result, State, find_title
-from yester.agents.databases import Database, Part, make_database_reader
+from yester.agents.databases import Database, Part, RowProgress, make_database_reader
 from yester.agents.sources import Record, Transcript
 from yester.agents.values import decode_json, dict_at, input_fields, parse_time, text_at
 from yester.model import Item
-
-
-class Progress(Struct, frozen=True):
-    row: int = 0  # messages up to here have been read
 
 
 class Talk(Transcript):
@@ -64,14 +58,14 @@ class Talk(Transcript):
 
 
 def _list_changed(reading: Reading, database: Database) -> Iterator[Part]:
-    before = reading.state = reading.load_state(Progress)
+    before = reading.state = reading.load_state(RowProgress)
     columns = ("id", "name", "description", "working_dir")
     rows = {row["id"]: row for row in database.select_records("sessions", columns)}
     asked = "SELECT session_id, max(id) FROM messages GROUP BY 1 HAVING max(id) > ? ORDER BY 2"
     for id_, last in database.select_rows(asked, before.row):
         if id_ in rows:
             talk = Talk(reading, database, rows[id_])
-            yield Part(f"session {id_}", Progress(last), talk.read_items())
+            yield Part(f"session {id_}", RowProgress(last), talk.read_items())
 
 
 READER = make_database_reader(_list_changed, ("sessions", "messages"))

@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -183,6 +184,16 @@ def parse_time(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return 0
     return int(value) if 0 < value < 1 << 43 else 0  # beyond that lies the year 2248
+
+
+def parse_local_time(text: str, form: str = "") -> int:
+    """Milliseconds from a time of this machine's zone, as `form` says (strptime's), else in ISO's
+    form; 0 where it is none."""
+    try:
+        found = datetime.strptime(text, form) if form else datetime.fromisoformat(text)
+        return max(0, int(found.timestamp() * 1000))
+    except (ValueError, OverflowError, OSError):
+        return 0
 
 
 # --- JSON ----------------------------------------------------------------------------------------

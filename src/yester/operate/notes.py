@@ -47,8 +47,6 @@ _RECORDS = 20
 _CLAIM = ("decision", "constraint", "preference", "rule", "note")
 _NAMED = re.compile(r"`((?:[\w.-]+/)+[\w-]+\.[a-z]{1,5})`")  # a file, by its path
 _LATELY = 14 * DAY  # a repository in which nobody has worked since is not looked at
-# Categories that say how things are or should be; the goal of a session claims nothing.
-_CLAIM = ("decision", "constraint", "preference", "rule", "note")
 
 
 def make_note_items(

@@ -54,7 +54,7 @@ def write_markdown(store: Store, folder: Path, projects: Iterable[Project]) -> I
 
 
 def _month_lines(project: Project, month: str, items: list[Item]) -> Iterator[str]:
-    name = _clean_line(project.name, _TITLE).replace('"', "'")
+    name = one_line(project.name, _TITLE).replace('"', "'")
     yield from ("---", f'project: "{name}"', f'month: "{month}"', f"items: {len(items)}")
     yield from ("tags: [yester]", "---", "", f"# {_plain_text(name)}, {month}")
     for day, of_day in groupby(_fold_turns(items), lambda item: format_day(item.epoch)):
@@ -80,19 +80,15 @@ def _fold_turns(items: list[Item]) -> Iterator[Item]:
 
 
 def _item_lines(item: Item) -> Iterator[str]:
-    title = _clean_line(item.title or call_title(item) or item.body, _TITLE)
+    title = one_line(item.title or call_title(item) or item.body, _TITLE)
     kind = item.kind if item.type in ("", item.kind) else f"{item.kind}, {item.type}"
     about = [kind, f"#{item.id}", *([f"session {item.session[:8]}"] if item.session else [])]
-    about += [f"`{_clean_line(path, _TITLE).replace('`', '')}`" for path in item.files[:8]]
+    about += [f"`{one_line(path, _TITLE).replace('`', '')}`" for path in item.files[:8]]
     yield from ("", f"### {_plain_text(title)}", "", f"*{' · '.join(about)}*", "")
     text = strip_hidden(redact(item_text(item)))
-    facts = [f"- {_clean_line(one, _LINE)}" for one in dict.fromkeys(item.facts) if one not in text]
+    facts = [f"- {one_line(one, _LINE)}" for one in dict.fromkeys(item.facts) if one not in text]
     for line in (*text.strip().splitlines(), *(["", *facts] if facts else [])):
         yield f"> {line}".rstrip()
-
-
-def _clean_line(text: str, most: int) -> str:
-    return one_line(redact(text), most)
 
 
 def _plain_text(line: str) -> str:
@@ -105,7 +101,7 @@ def _plain_text(line: str) -> str:
 
 def render_session(store: Store, session: Session, project: str) -> str:
     """All that was recorded of a session, in one file that needs no other."""
-    title = _clean_line(session.title, _TITLE) or session.key
+    title = one_line(session.title, _TITLE) or session.key
     about = (project, session.agent, session.branch, format_minute(session.started), session.key)
     recorded = Filters((session.project,), session=session.key, agent=session.agent, echoes=True)
     parts = map(_render_item, walk_items(store, recorded, _ACTIVE))
@@ -118,7 +114,7 @@ def render_session(store: Store, session: Session, project: str) -> str:
 
 
 def _render_item(item: Item) -> str:
-    title = _clean_line(item.title or call_title(item), _TITLE)
+    title = one_line(item.title or call_title(item), _TITLE)
     head = " · ".join(filter(None, (item.role or item.kind, item.type, item.tool, item.actor)))
     time = f'<time datetime="{format_iso(item.epoch)}">{format_minute(item.epoch)}</time>'
     text = f"<pre>{_escape(item_text(item))}</pre>"
@@ -159,7 +155,7 @@ def render_section(store: Store, project: Project) -> str:
         if own:
             lines += ["", f"### {heading}", ""]
         for memo in own:
-            text = _clean_line("; ".join(memo.item.body.splitlines()), _LINE)
+            text = one_line("; ".join(memo.item.body.splitlines()), _LINE)
             where = f" (in {memo.path})" if memo.scope == "path" else ""
             text = text.replace("<!--", "‹!--").replace("-->", "--›")
             lines.append(f"- {text}{where} ({format_day(memo.item.epoch)})")

@@ -27,7 +27,7 @@ from yester.operations.wishes import Progress, Wish, grant_wish, has_words, list
 from yester.redact import redact
 from yester.sharing.roam import load_state
 from yester.store import walk_items
-from yester.text.sentences import shorten_text
+from yester.text.sentences import count_noun, shorten_text
 from yester.tombstones import Key, Tombstones, label_keys, ref_key, text_key
 
 _NO_UNDO = "There is no undo: it is not kept for a day, or anywhere else."
@@ -233,7 +233,7 @@ def _describe_forgetting(
         for item in gone
         if item.id not in derived
     ]  # fmt: skip
-    many = f"{_count(len(gone), 'item')} of {_count(len(found.sessions), 'session')}"
+    many = f"{count_noun(len(gone), 'item')} of {count_noun(len(found.sessions), 'session')}"
     told = "gone, and every backup written anew" if done else "would go"
     return Forgetting(
         done=done, items=len(gone), kinds=dict(Counter(item.kind for item in gone)),
@@ -248,10 +248,6 @@ def _describe_forgetting(
         ],
         message=f"{many} {told}. {_NO_UNDO}",
     )  # fmt: skip
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 # --- what is not ours ----------------------------------------------------------------------------
@@ -312,7 +308,7 @@ def redact_again(
     told = "taken out, and every backup written anew" if request.yes else "would be taken out"
     return Redacted(
         done=request.yes, secrets=dict(sorted(secrets.items())), backups=backups, dropped=dropped,
-        message=f"{_count(secrets.total(), 'secret')} in the store {told}. {_NO_UNDO}",
+        message=f"{count_noun(secrets.total(), 'secret')} in the store {told}. {_NO_UNDO}",
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -180,37 +180,27 @@ def verify_absence(memory: Memory, request: VerifyRequest) -> Verified:
     and lower case are the same."""
     forms = [[one.lower() for one in _encode_string(string)] for string in request.strings]
     longest = max(len(one) for some in forms for one in some)
-    files, found = own_files(memory), list[Occurrence]()
+    files, times, size = own_files(memory), Counter[tuple[str, int]](), 0
     databases = [path for path in files if path.suffix == ".gz" or is_database(path)]
-    size = 0
+
+    def look_through(place: str, parts: Iterable[bytes]) -> None:
+        for part in map(bytes.lower, parts):
+            met = (n for n, some in enumerate(forms, 1) if any(one in part for one in some))
+            times.update((place, number) for number in met)
+
     for path in files:
-        times: Counter[int] = Counter()
         # Others come and go meanwhile; of one that is damaged the bytes were looked at.
         with suppress(FileNotFoundError, StoreError):
             size += path.stat().st_size
             values = read_values(path) if path in databases else ()
-            for part in chain(_read_chunks(path, longest), values):
-                folded = part.lower()
-                times.update(
-                    number
-                    for number, some in enumerate(forms, 1)
-                    if any(one in folded for one in some)
-                )
-        found += [
-            Occurrence(path=str(path), string=number, times=many) for number, many in times.items()
-        ]
+            look_through(str(path), chain(_read_chunks(path, longest), values))
     store = memory.reading
     if not keeps_file(store):
-        times = Counter[int]()
-        for part in store_values(store):
-            times.update(
-                n for n, some in enumerate(forms, 1) if any(x in part.lower() for x in some)
-            )
+        look_through(store.location, store_values(store))
         databases.append(Path(store.location))
-        found += [
-            Occurrence(path=store.location, string=number, times=many)
-            for number, many in times.items()
-        ]
+    found = [
+        Occurrence(path=place, string=number, times=many) for (place, number), many in times.items()
+    ]
     where = f"{len(files):,} files, {size:,} bytes, {len(databases)} databases row by row"
     told = "found in " + ", ".join(sorted({one.path for one in found})) if found else "not found"
     return Verified(

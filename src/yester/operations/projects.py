@@ -34,6 +34,7 @@ from yester.project import Projects as Folders
 from yester.redact import redact
 from yester.store.contract import Store
 from yester.store.figures import project_parts
+from yester.text.sentences import count_noun
 
 _RESERVED = (GLOBAL.name, EXCLUDED.name)
 
@@ -162,18 +163,14 @@ def merge_projects(memory: Memory, request: MergeRequest) -> Merged:
         _move_items(memory, [into, project], named_project(into.name, into.root))
         done, later = "are now", "; what is captured there later goes the same way (config.toml)"
     message = (
-        f"{_count_noun(items, 'item')} of {_count_noun(part.sessions, 'session')}, "
-        f"{_count_noun(memories, 'memory', 'memories')} among them (also what is put away), {done} "
+        f"{count_noun(items, 'item')} of {count_noun(part.sessions, 'session')}, "
+        f"{count_noun(memories, 'memory', 'memories')} among them (also what is put away), {done} "
         f"part of {into.name}{later}"
     )
     return Merged(
         items=items, sessions=part.sessions, memories=memories, done=not request.dry_run,
         message=redact(message),
     )  # fmt: skip
-
-
-def _count_noun(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _refuse_programs(memory: Memory) -> None:

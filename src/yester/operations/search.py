@@ -23,7 +23,6 @@ from yester.model import Filters, Hit, Injection, Item, Paging, Session, replace
 from yester.operations import fields, items
 from yester.operations import request as requests
 from yester.operations.context import LeftOut, describe_omissions
-from yester.operations.fields import about
 from yester.operations.handoff import resume_line
 from yester.recall import timeline
 from yester.recall.recall import Answer, Asked, describe_reach
@@ -39,7 +38,6 @@ _RAW = ("message",)
 _GROUPED = 5  # times as many hits as sessions are looked at, to find so many
 _MOST_HITS = 500
 _MOST_NAMES = 100  # types and concepts to filter for
-_ONLY_TYPES = about("Only these types: decision, bugfix …")
 
 # --- the question ---------------------------------------------------------------------------------
 

@@ -74,6 +74,10 @@ def shorten_text(text: str, most: int) -> str:
     return (cut[:space] if space > most // 2 else cut).rstrip(" ,;:") + "…"
 
 
+def count_noun(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def clean_text(text: str) -> str:
     """Without secrets, without what we injected ourselves, without anything that could harm."""
     return neutralize_text(strip_fenced(redact(text)))

@@ -24,7 +24,7 @@ from yester.agents.values import decode_json, dict_at, load_object, parse_time, 
 from yester.capture.rules import Rules
 from yester.ingest.transcripts import Ingest, rebuild_if_stale
 from yester.memories.memory import TRUST
-from yester.model import Filters, Item, Paging, Project, Session, replace
+from yester.model import Filters, Item, Paging, Project, Session
 from yester.project import EXCLUDED, Projects, named_project
 from yester.store.contract import Store
 from yester.tables import load_table
@@ -186,11 +186,7 @@ def make_import(
     )
     if session:
         met = reading.sessions.get(session) or Session(session, agent, project.key)
-        reading.sessions[session] = replace(
-            met,
-            started=min(met.started or item.epoch, item.epoch or met.started),
-            ended=max(met.ended, item.epoch),
-        )
+        reading.sessions[session] = met.widen_to(item.epoch)
     reading.messages += 1
     return item
 

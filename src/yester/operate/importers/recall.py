@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from typing import Any
 from yester.agents.base import Reading
 from yester.agents.databases import Database, has_tables
 from yester.agents.sources import read_head
-from yester.agents.values import digest, first_line, to_text
+from yester.agents.values import digest, first_line, parse_local_time, to_text
 from yester.files import read_bytes
 from yester.llm.archive import short_key
 from yester.memories.memory_md import MEMORY
@@ -112,9 +111,8 @@ def _read_archive(reading: Reading, places: Places) -> Iterator[Item]:
         if key in archived:
             reading.skip("an archive of yester's")
             continue
-        try:
-            epoch = int(datetime.fromisoformat(f"{path.stem} {time}").timestamp() * 1000)
-        except ValueError:
+        epoch = parse_local_time(f"{path.stem} {time}")
+        if not epoch:
             reading.report_bad(key, f"no such time: {path.stem} {time}")
             continue
         known = next(iter(places.store.sessions(Filters(session=key), Paging(1))), None)

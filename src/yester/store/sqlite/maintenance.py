@@ -171,11 +171,9 @@ def _keep_aside(path: Path, scratch: Path, aside: Path) -> Path:
         with open_reader(path) as db:
             backup(db, scratch / "former.db")
     except apsw.Error:  # damaged: its files as they are
-        from shutil import copyfile
-
         for end in ("", "-wal"):
             if Path(f"{path}{end}").exists():
-                copyfile(f"{path}{end}", scratch / f"former.db{end}")
+                shutil.copyfile(f"{path}{end}", scratch / f"former.db{end}")
                 (scratch / f"former.db{end}").chmod(0o600)
     for end in ("-wal", ""):
         if (scratch / f"former.db{end}").exists():
