@@ -61,8 +61,11 @@ class ToolCall(Struct, frozen=True, omit_defaults=True):
         )
 
 
+Identity = tuple[str, str, str]  # source, kind, ref
+
+
 class Item(Struct, frozen=True):
-    """One recallable thing. Identity is (source, kind, ref); everything else may be replaced."""
+    """One recallable thing. All but its identity may be replaced."""
 
     ref: str
     kind: str
@@ -98,6 +101,10 @@ class Item(Struct, frozen=True):
     # (before, after) of the places that an edit has changed, in whole lines, where the client tells
     # that besides; not kept
     changes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def identity(self) -> Identity:
+        return self.source, self.kind, self.ref
 
     @property
     def files(self) -> tuple[str, ...]:

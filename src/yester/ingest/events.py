@@ -29,6 +29,7 @@ from yester.known_secrets import FoundSecrets
 from yester.model import Entry, Event, Filters, Item, OwedStart, Paging, Session, Turn, replace
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
+from yester.store import find_item
 from yester.store.contract import Store
 
 SAME_TIME = 10 * 60_000  # ms between a hook and the record of the same thing in the transcript
@@ -213,17 +214,16 @@ class Events:
                     entries.append((one, prepare.mark_echo(entry, shown)))
         self.store.put([entry for _, entry in entries])
         for one, entry in entries:
-            stored = self.store.find_by_ref(entry.item.ref)
-            one.items += [item.id for item in stored if _is_same(item, entry.item)]
+            stored = find_item(self.store, entry.item.identity)
+            one.items += [stored.id] if stored else []
         for agent, counts in skipped.items():
             self.store.append([model.Skipped(agent, reason, n) for reason, n in counts.items()])
 
     def _find_known(self, item: Item, session: int, epoch: int) -> int:
         """The item as the transcript gave it, if it did; it is the whole truth. A call without its
         result is not."""
-        for old in self.store.find_by_ref(item.ref):
-            if _is_same(old, item):
-                return 0 if prepare.is_beginning(old, item) and item.role == "tool" else old.id
+        if old := find_item(self.store, item.identity):
+            return 0 if prepare.is_beginning(old, item) and item.role == "tool" else old.id
         if item.role == "tool" or not session:
             return 0
         return find_said(self.store, session, item, epoch)
@@ -349,7 +349,3 @@ def find_said(store: Store, session: int, item: Item, epoch: int) -> int:
     free = [old for old in alike if old.id not in told]
     nearest = min(free, key=lambda old: abs(old.epoch - epoch), default=None)
     return nearest.id if nearest else 0
-
-
-def _is_same(one: Item, other: Item) -> bool:
-    return (one.source, one.kind) == (other.source, other.kind)

@@ -187,8 +187,7 @@ def cut_output(text: str, length: int = 0, spans: list[Span] | None = None) -> s
 
 def is_beginning(item: Item, other: Item) -> bool:
     """Is the other the same with more behind it, as a call with its result is?"""
-    same = (item.source, item.kind) == (other.source, other.kind)
-    return same and len(other.body) > len(item.body) and other.body.startswith(item.body)
+    return len(other.body) > len(item.body) and other.body.startswith(item.body)
 
 
 # --- noise ---------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from yester.known_secrets import FoundSecrets, SessionSecrets
 from yester.model import Entry, Item, Muted, Project, PutCounts, Session, Skipped, Source, replace
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact, redact_value
-from yester.store import maintenance_of
+from yester.store import find_item, maintenance_of
 from yester.store.contract import Store
 
 # The write lock is held for one batch: other writers (a hook's event) must not wait longer.
@@ -120,7 +120,8 @@ class Ingest:
         it down; the transcript may not be read again for long (a sub-agent's is not)."""
         if item.call is None or item.call.result is not None:
             return False
-        return any(prepare.is_beginning(item, old) for old in self.store.find_by_ref(item.ref))
+        old = find_item(self.store, item.identity)
+        return old is not None and prepare.is_beginning(item, old)
 
     @property
     def is_full(self) -> bool:

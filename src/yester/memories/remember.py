@@ -37,6 +37,7 @@ from yester.memories.memory import (
     read_history,
 )
 from yester.model import Filters, Item, Memo, Probe, Project, replace
+from yester.store import find_item
 from yester.store.contract import Store
 from yester.store.figures import tag_counts
 from yester.tables import load_rows
@@ -260,9 +261,7 @@ def _deliver_again(store: Store, draft: Draft, values: Plain, by: Author) -> Kep
         # Nothing of it is left to show but that it was here.
         nothing = Item(draft.ref, "memory", source=draft.source, status="retired")
         return Kept(Memo(nothing), "refused", choice)
-    for item in store.find_by_ref(draft.ref):
-        if item.kind != "memory" or item.source != draft.source:
-            continue
+    if item := find_item(store, (draft.source, "memory", draft.ref)):
         (memo,) = store.memos(ids=[item.id])
         if item.status != "active":
             return Kept(memo, "refused", choice)

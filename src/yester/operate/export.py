@@ -35,7 +35,7 @@ from yester.model import ANYTHING, DISTILLED, Change, Filters, Item, Memo, Pagin
 from yester.project import Projects
 from yester.redact import redact, redact_value
 from yester.sharing.lines import told_fields
-from yester.store import walk_items
+from yester.store import find_item, walk_items
 from yester.store.contract import Row, Store
 from yester.tombstones import lost_words
 
@@ -306,9 +306,8 @@ class ExportReader:
         self._placed = []
 
     def _find_item(self, item: Item) -> int:
-        found = self.store.find_by_ref(item.ref)
-        own = (one.id for one in found if (one.source, one.kind) == (item.source, item.kind))
-        return next(own, 0)
+        found = find_item(self.store, item.identity)
+        return found.id if found else 0
 
     def _read_memory(self, value: dict[str, Any]) -> bool:
         file = value.pop("file", {})

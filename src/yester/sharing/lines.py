@@ -24,13 +24,12 @@ from msgspec import Struct, structs
 from yester.errors import SourceError
 from yester.ingest.prepare import prepare_item
 from yester.memories.memory import Plain, plain_form
-from yester.model import DISTILLED, Change, Item, Memo, Paging, Project, Session, replace
+from yester.model import DISTILLED, Change, Identity, Item, Memo, Paging, Project, Session, replace
 from yester.redact import may_hold_secrets, redact, redact_value
 from yester.store.contract import Store
 from yester.text.document import content_hash
 from yester.tombstones import Marks, Tombstones
 
-Identity = tuple[str, str, str]  # source, kind, ref
 _NEVER = object()  # what no value is
 FORGOTTEN = "forgotten"  # in place of a memory, for sets of marks that the log has
 GONE = "gone:"  # how the mark of a version begins that says: it was let go
@@ -142,10 +141,6 @@ def _usual_values(kind: type[Struct]) -> dict[str, Any]:
 # --- out -----------------------------------------------------------------------------------------
 
 
-def identity_of(item: Item) -> Identity:
-    return (item.source, item.kind, item.ref)
-
-
 def hash_item(item: Item) -> str:
     return content_hash(item).hex()
 
@@ -187,7 +182,7 @@ def tell_items(
     named = {id_ for pairs in evidence.values() for _, id_ in pairs}
     named |= {one.supersedes for one in items if one.supersedes}
     shown = (one for one in store.get(sorted(named)) if one.project not in private)
-    names = {one.id: identity_of(one) for one in shown}
+    names = {one.id: one.identity for one in shown}
     for item in items:
         of = tuple((n, names[id_]) for n, id_ in evidence.get(item.id, ()) if id_ in names)
         yield ItemLine(
@@ -198,7 +193,7 @@ def tell_items(
 
 def is_anew(item: Item, tombstones: Tombstones) -> bool:
     """Was it forgotten, and said again since?"""
-    return tombstones.knows("ref", *identity_of(item)) and not tombstones.hides(item)
+    return tombstones.knows("ref", *item.identity) and not tombstones.hides(item)
 
 
 def tell_memory(
@@ -220,7 +215,7 @@ def tell_memory(
     )  # fmt: skip
     return MemoryLine(
         item.source, family_ref(item.ref), mark, tuple(parents), clean,
-        identity_of(over) if over else None, last.who if last else "",
+        over.identity if over else None, last.who if last else "",
         redact(last.why) if last else "", last.epoch if last else 0, is_anew(item, tombstones),
     )  # fmt: skip
 

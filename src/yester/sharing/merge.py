@@ -25,6 +25,7 @@ from yester.model import (
     TEAM,
     Change,
     Entry,
+    Identity,
     Item,
     LogItem,
     LogVersion,
@@ -42,7 +43,6 @@ from yester.sharing.lines import (
     GONE,
     ForgottenLine,
     GoneLine,
-    Identity,
     ItemLine,
     Line,
     MachineLine,
@@ -50,7 +50,6 @@ from yester.sharing.lines import (
     family_ref,
     find_heads,
     hash_item,
-    identity_of,
     mark_form,
     mark_of,
     mark_of_set,
@@ -58,7 +57,7 @@ from yester.sharing.lines import (
     root_of,
     tell_memory,
 )
-from yester.store import walk_items
+from yester.store import find_item, walk_items
 from yester.store.contract import Store
 from yester.tombstones import Key, Marks, Tombstones, ref_key
 
@@ -174,12 +173,10 @@ class Merge:
         for line in lines:
             told = Place(line.origin, line.place) if line.origin else place
             row = LogItem(0, *told, True, line.hash, line.item.kind, kept_ref(line.item))
-            if self._is_refused(identity_of(line.item), line.anew) or self._tombstones.hides(
-                line.item
-            ):
+            if self._is_refused(line.item.identity, line.anew) or self._tombstones.hides(line.item):
                 self.outcome["refused: forgotten"] += 1
                 continue
-            here = find_item(store, identity_of(line.item))
+            here = find_item(store, line.item.identity)
             if here is None and line.was:
                 former = find_item(store, (line.item.source, line.item.kind, line.was))
                 replaced += [former.id] if former is not None else []
@@ -197,7 +194,7 @@ class Merge:
             put = store.put([entry for entry, _ in entries])
             rows = [*known]
             for entry, row in entries:
-                now = find_item(store, identity_of(entry.item))
+                now = find_item(store, entry.item.identity)
                 rows += [replace(row, item=now.id)] if now is not None else []
             store.append(rows)
             for one in self._waiting(keys):  # it is distilled where it happened
@@ -351,13 +348,6 @@ def kept_ref(item: Item) -> str:
     return "" if item.kind in ("memory", "note") else item.ref
 
 
-def find_item(store: Store, identity: Identity | None) -> Item | None:
-    if identity is None:
-        return None
-    found = (one for one in store.find_by_ref(identity[2]) if identity_of(one) == identity)
-    return next(found, None)
-
-
 def tell_version(
     store: Store, memo: Memo, own: str, tombstones: Tombstones, private: Collection[str] = ()
 ) -> tuple[MemoryLine, LogItem]:
@@ -428,7 +418,7 @@ def note_versions(
                 store.append([replace(row, head=mark, sent=False)])
         elif memo.version != row.version:
             over = store.get([memo.item.supersedes]) if memo.item.supersedes else []
-            mark = mark_of(memo, identity_of(over[0]) if over else None, parents)
+            mark = mark_of(memo, over[0].identity if over else None, parents)
             store.append([LogVersion(root, mark, parents)])
             store.append([
                 replace(row, head=mark, sent=False, version=memo.version, origin=own)
@@ -447,6 +437,6 @@ def find_ancestors(
             break
         over = next(iter(store.get([form["supersedes"]])), None) if form["supersedes"] else None
         for mark, parents in known.items():
-            if mark == mark_form(form, identity_of(over) if over else None, parents):
+            if mark == mark_form(form, over.identity if over else None, parents):
                 return tuple(parents) if version == memo.version else (mark,)
     return ()

@@ -6,11 +6,10 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from yester.memories.memory import TRUST
-from yester.model import TEAM, Item, Session, replace, team_name, team_user
+from yester.model import TEAM, Identity, Item, Session, replace, team_name, team_user
 from yester.redact import redact, redact_value
 from yester.sharing.lines import (
     GoneLine,
-    Identity,
     ItemLine,
     Line,
     MemoryLine,

@@ -47,7 +47,6 @@ from yester.sharing.lines import (
     MachineLine,
     MemoryLine,
     encode_line,
-    identity_of,
     mark_of_set,
     tell_items,
     tell_places,
@@ -523,7 +522,7 @@ def _is_hidden(line: Line, tombstones: Tombstones) -> bool:
             item = replace(line.memo.item, ref=line.ref)
         case _:
             return False
-    known = tombstones.knows("ref", *identity_of(item)) and not line.anew
+    known = tombstones.knows("ref", *item.identity) and not line.anew
     return known or tombstones.hides(item)
 
 

@@ -50,13 +50,12 @@ from yester.sharing.lines import (
     MemoryLine,
     WithdrawnLine,
     encode_line,
-    identity_of,
     parse_line,
     root_of,
 )
-from yester.sharing.merge import Merge, Place, find_item
+from yester.sharing.merge import Merge, Place
 from yester.sharing.names import FOR_EVER, clean_line, read_team, team_key
-from yester.store import sharing_of, team_lines_of
+from yester.store import find_item, sharing_of, team_lines_of
 from yester.store.contract import Store
 from yester.tombstones import Marks
 
@@ -226,7 +225,7 @@ class Member:
                 kind, mark = "item", line.hash
                 if team_user(item.source) != owner or not _is_own_session(item.session, owner):
                     raise SourceError("it is not yours")
-                digest = self._digest(*identity_of(item))
+                digest = self._digest(*item.identity)
             case MemoryLine():
                 if line.memo is not None:
                     _check_place(line.memo.item, project)
@@ -300,7 +299,7 @@ class Member:
         for row in rows:
             match parse_line(msgspec.json.decode(row.line)):
                 case ItemLine(item=item):
-                    here = find_item(self._store, identity_of(item))
+                    here = find_item(self._store, item.identity)
                     ids |= {here.id} if here is not None else set()
                 case MemoryLine() as line:
                     roots.add(root_of(line.source, line.ref))

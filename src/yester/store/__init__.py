@@ -14,7 +14,7 @@ from yester.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from yester.caller import Act
-    from yester.model import Entry, Filters, Item
+    from yester.model import Entry, Filters, Identity, Item
     from yester.store.contract import Maintenance, Store
     from yester.store.migrate import Migration
     from yester.store.postgres.lines import TeamLines
@@ -194,6 +194,12 @@ def walk_items(
     while page := store.select(filters or ANYTHING, Paging(_PAGE, 0, True, behind, statuses)):
         yield from page
         behind = (page[-1].epoch, page[-1].id)
+
+
+def find_item(store: Store, identity: Identity | None) -> Item | None:
+    """What the store has of this identity, whatever it says by now."""
+    found = store.find_by_ref(identity[2]) if identity else ()
+    return next((one for one in found if one.identity == identity), None)
 
 
 def file_store(store: Store) -> SqliteStore:

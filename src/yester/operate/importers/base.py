@@ -26,6 +26,7 @@ from yester.ingest.transcripts import Ingest, rebuild_if_stale
 from yester.memories.memory import TRUST
 from yester.model import Filters, Item, Paging, Project, Session
 from yester.project import EXCLUDED, Projects, named_project
+from yester.store import find_item
 from yester.store.contract import Store
 from yester.tables import load_table
 
@@ -281,10 +282,8 @@ def preview_files(importer: Importer, files: Iterable[Path], places: Places) -> 
             if item.project == EXCLUDED.key:
                 reading.skip("excluded")
                 continue
-            same = (item.source, item.kind)
-            had = places.store.find_by_ref(item.ref)
             preview.records += 1
-            preview.known += any((one.source, one.kind) == same for one in had)
+            preview.known += find_item(places.store, item.identity) is not None
             preview.kinds[item.kind] += 1
             preview.oldest = min(preview.oldest or item.epoch, item.epoch or preview.oldest)
             preview.newest = max(preview.newest, item.epoch)
