@@ -54,6 +54,7 @@ def make_old(home) -> None:
     db.executemany("UPDATE item SET hash = ? WHERE id = ?", hashes)
     for name in ("machine", "segment", "item", "version"):
         db.execute(f"DROP TABLE roam_{name}")
+    db.execute("DROP TABLE share_item; DROP TABLE share_cursor")
     db.execute("DROP TABLE line_edit; DELETE FROM meta WHERE key = 'line_key'")
     db.execute("DROP INDEX item_turn; DROP INDEX item_counted; DROP INDEX item_put_away")
     db.execute("DROP TABLE failure; ALTER TABLE item DROP COLUMN call")
