@@ -261,12 +261,30 @@ def test_what_holds_on_a_condition_is_named_by_what_holds():
     assert draft.title == "Resume now falls back to the one session that is there"
 
 
-def test_what_only_goes_is_named_by_what_is_gone():
+ANNOUNCED = (
+    (["Now let me fix it:"], "Changed berths.yml: can't each berth have its own"),
+    (["Let me check the log of the quay:"], "Changed berths.yml: can't each berth have its own"),
+    (
+        ["The simplest fix is to use the berth number as the key instead of the name. Let me:"],
+        "Use the berth number as the key instead of the name",
+    ),
+    (
+        ["Let me add a comment about the tide tables:", "Next, keep each berth in the quay's file:"],
+        "Keep each berth in the quay's file",
+    ),
+)
+
+
+@each(("said", "title"), ANNOUNCED)
+def test_a_change_nobody_speaks_of_at_the_end_is_named_by_what_was_announced(said, title):
     story = Story()
-    story.prompt("ok, and those?")
-    story.replaces("retry.py", "def backoff():\n    return 1\n\nTIMES = 3", "TIMES = 3")
+    story.prompt("hmm, can't each berth have its own?")
+    for text in said:
+        story.says(text)
+        story.edits("berths.yml")
+    story.says("You can try it now.")
     (draft,) = story.drafted()
-    assert draft.title == "Removed backoff from retry.py"
+    assert draft.title == title
 
 
 def test_an_addition_to_an_older_commit_is_not_named_by_that_commit():
@@ -328,6 +346,32 @@ def test_a_change_nobody_has_said_a_word_of_is_named_by_what_it_brings():
     story.ran("pytest -q", "5 passed in 0.20s")
     (draft,) = story.drafted()
     assert draft.title == "retry.py: connect_each_call"
+
+
+def test_of_several_commits_the_one_of_the_work_names_the_turn():
+    story = Story()
+    story.prompt("add gradients, as our guidelines say")
+    story.commits("test(color): restore the mode after the tests of strings", hash_="aaa1111")
+    story.commits("feat: add linear gradients to the harbour map", hash_="bbb2222")
+    story.says("Both are on the branch. The tests of strings left the mode of colors behind.")
+    card, *_ = summarized(story, story.drafts())
+    assert card.title == "Add linear gradients to the harbour map"
+
+
+def test_a_sentence_of_a_commit_is_read_to_its_end_on_the_next_line():
+    story = Story()
+    story.prompt("commit this")
+    story.edits("map.tsx")
+    body = (
+        "- Move the berths from the summary because nobody has found them there since\n"
+        "  Harbour 3 was opened\n- Show the tides"
+    )
+    story.commits("Add a tab for the berths", body)
+    facts = [fact.text for draft in story.drafted() for fact in draft.facts]
+    assert facts == [
+        "Move the berths from the summary because nobody has found them there since Harbour 3 was"
+        " opened"
+    ]
 
 
 def test_a_fix_without_an_edit_is_a_bugfix_too():
@@ -816,7 +860,12 @@ MENDED = (
         "Added debug logging to all the error",
         "Added debug logging to all the error paths in hooks.py",
     ),
-    ("The store drops the oldest entry using", "The store drops the oldest entry"),
+    (
+        "The store drops the oldest entry using",
+        "The store drops the oldest entry using the clock of the host machine itself",
+    ),
+    ("The token names the pilot", "The token names the pilot, but it may not write to the log"),
+    ("plus their tests now live in tides", "All tables plus their tests now live in tides"),
     ("It is the same between 1.9", "It is the same between 1.9 and 2.0"),
     ("Step 1 - the key of the cache", ""),
     ("The wide table at the top", ""),  # begins within a clause
@@ -830,7 +879,9 @@ def test_a_title_of_the_reader_is_whole_clauses_of_the_closing_message(title, me
     closing = (
         "I added debug logging to all the error paths in `hooks.py`, then replaced the wide table"
         " at the top by five. The store drops the oldest entry using the clock of the host machine"
-        " itself. It is the same between 1.9 and 2.0. Step 1 - the key of the cache. The entire"
+        " itself. The token names the pilot (so it is sent along with the request), but it may not"
+        " write to the log. All tables (old and new) plus their tests now live in `tides`."
+        " It is the same between 1.9 and 2.0. Step 1 - the key of the cache. The entire"
         " status command outputs:\n\n- the harbour map is blank on Safari"
     )
     mend = title_mender("why is it that the harbour map is blank on Safari?", closing)

@@ -17,7 +17,7 @@ from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Fact, Ga
 from yester.cards.results import find_answer, question_title
 from yester.cards.status import BROKEN_INTO, COMMIT_FAILED, UNSTARTED
 from yester.cards.titles import heading_title, is_imperative, names_fault, request_title
-from yester.cards.tools import file_names
+from yester.cards.tools import file_names, split_command
 from yester.cards.turns import PLANS, View
 from yester.model import Item, replace
 from yester.tables import load_pattern
@@ -86,9 +86,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     if status.holds and COMMIT_FAILED in status.evidence:
         left.append(f"not committed: {_uncommitted(turn) or title}; {COMMIT_FAILED}")
     left += _left_undone(turn, title, gate) or ([] if left else _waiting(turn, title, committed))
-    if looked.overtaken:
-        passing = _pattern("passing")
-        left = [one for one in left if not passing.search(one)]
+    left = [one for one in left if not _is_overtaken(one, looked.later)]
     fields = {
         "request": [request],
         "investigated": [_investigated(turn)],
@@ -110,6 +108,19 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
         sections=_fill_fields(fields), files_read=turn.looked_at[:MOST_FILES],
         files_modified=turn.edited[:MOST_FILES],
     )  # fmt: skip
+
+
+def _is_overtaken(left: str, later: Sequence[View]) -> bool:
+    """Has one of the next turns done it? Only a push pushes; of a merge or a review nobody knows
+    how it stands once there was more work."""
+    if not _pattern("passing").search(left):
+        return False
+    steps = [step for turn in later for step in turn.steps]
+    if not _pattern("unpushed").search(left):
+        return bool(steps)
+    pushes = load_pattern("tools", "pushes")
+    parts = (part for one in steps if not one.failed for part in split_command(one.ran.command))
+    return any(pushes.match(part) for part in parts)
 
 
 def has_news(card: Item) -> bool:

@@ -64,7 +64,7 @@ class Looked:
     outcomes: Outcomes
     read_title: str = ""  # what the reader model calls it; "": it was not asked, or finds none
     subject: str = ""  # of the commit that holds it, whichever turn has made that
-    overtaken: bool = False  # has one of the next turns done something?
+    later: Sequence[View] = ()  # the next turns
 
     @cached_property
     def request(self) -> str:

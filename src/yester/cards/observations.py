@@ -49,6 +49,7 @@ from yester.text.statements import (
     cut_clause,
     drop_interjection,
     is_boilerplate,
+    is_chore,
     shorten_title,
     split_statements,
     statement_worth,
@@ -185,7 +186,8 @@ def _loose_work(looked: Looked, gate: Gate) -> Draft:
 
 def _committed_work(looked: Looked, gate: Gate) -> Iterator[Draft]:
     """One observation per commit; what the agent told goes to the one it fits best. The one with
-    the most to tell is what the turn is about."""
+    the most to tell is what the turn is about, and gives it its name; rather none of tests or
+    pages."""
     commits = looked.named_commits or looked.commits
     telling = [one for one in commits if not titles.is_housekeeping(one.commit.subject)]
     telling = telling or list(commits)[-1:]
@@ -195,7 +197,12 @@ def _committed_work(looked: Looked, gate: Gate) -> Iterator[Draft]:
         said = title_words(fact.text)
         best = max(range(len(telling)), key=lambda at: len(said & about[at]))
         shares[best].append(fact)
-    main = max(range(len(telling)), key=lambda at: (len(shares[at]), len(telling[at].edits)))
+    main = max(
+        range(len(telling)),
+        key=lambda at: (
+            not is_chore(telling[at].commit.subject), len(shares[at]), len(telling[at].edits)
+        ),
+    )  # fmt: skip
     for at, one in enumerate(telling):
         facts = choose_facts([*_message_facts(one, gate), *shares[at]])
         slot = f"commit:{digest(one.step.item.ref, one.commit.subject)}"
@@ -220,7 +227,7 @@ def _work(
         steps, files = commit.edits, edited_files(commit.edits)
         own = commit.step.item.epoch
         epoch = max(epoch, own) if main else own
-        worth = 1.0 if titles.is_housekeeping(commit.commit.subject) else 3.0
+        worth = 1.0 if titles.is_housekeeping(commit.commit.subject) else 3.0 + main / 2
         outcome += [f"committed as {commit.commit.hash}"] if commit.commit.hash else []
     return Draft(
         slot, type_, title, epoch, worth, _subtitle(title, looked),

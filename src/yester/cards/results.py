@@ -23,6 +23,7 @@ from yester.text.statements import (
     TITLE,
     Statement,
     as_title,
+    drop_asides,
     drop_fixed,
     drop_interjection,
     drop_label,
@@ -43,6 +44,7 @@ _NO_RESULT = _FAULTS | {"next", "guess"}
 _SHARED = 2  # rare words of the request in an answer
 _BELOW = 9  # statements below a heading
 _NAMES = 3  # that a change is called by
+_TELLING = 4  # words of an announced change that say something
 # Who has done it, and that it is done, are no part of a title; what came of it is.
 _CAME_OF_IT = (
     r"now (?!i\b|let\b|that\b|when\b|whenever\b)"
@@ -108,16 +110,34 @@ def change_title(looked: Looked) -> str:
     asks = is_imperative(looked.request) or _pattern("asks for it").match(looked.request)
     if wanted and looked.status.word in (*TAKEN_BACK, "open"):
         return wanted
-    if named := _name_changes(turn):
+    if named := _announced_change(looked) or _name_changes(turn):
         return shorten_title(named)
     if wanted and asks:
         return wanted
-    if removed := _name_removed(turn):
-        return shorten_title(removed)
     if not wanted:
         return f"Changed {file_names(turn.edited)}"
     changed = f"Changed {file_names(turn.edited, 1)}: "
     return changed + shorten_title(wanted, TITLE - len(changed))
+
+
+def _announced_change(looked: Looked) -> str:
+    """`Use the CLI for the check instead of go-git`: what the agent said it would do, and then did;
+    of several the one nearest to the request, "" where each only points ("fix it")."""
+    turn, wanted = looked.turn, telling_terms(looked.request)
+    best, most, before = "", (-1, 0), 0
+    for step in turn.steps:
+        if not step.edited or step.item.actor:
+            continue
+        near = [item for item in turn.said if before < item.epoch <= step.item.epoch]
+        before = step.item.epoch
+        for one in (one for item in near for one in split_statements(item.body)):
+            lead = _pattern("announces a change").match(one.text)
+            change = one.text[lead.end() :].rstrip(" :.") if lead else ""
+            told = telling_terms(change)
+            rank = len(told & wanted), len(told)
+            if len(told) >= _TELLING and rank > most and is_imperative(change):
+                best, most = change, rank
+    return best[:1].upper() + best[1:]
 
 
 def _name_changes(turn: View) -> str:
@@ -159,15 +179,6 @@ def _find_results(closing: Item, gate: Gate) -> list[Statement]:
     return [one for one in (*leads, *labelled) if _says_result(one)]
 
 
-def _name_removed(turn: View) -> str:
-    """`Removed backoff from retry.py`"""
-    for step in turn.steps:
-        for before, after in replaced_texts(step.item) if step.edited else ():
-            if gone := [name for name in defined_names(before) if name not in after]:
-                return f"Removed {', '.join(gone[:_NAMES])} from {file_name(step.edited[0])}"
-    return ""
-
-
 def _drop_condition(text: str) -> str:
     """What comes first in a long sentence, and not what came of it."""
     text = drop_interjection(text)
@@ -192,7 +203,11 @@ def _read_title(looked: Looked, gate: Gate) -> tuple[str, str] | None:
     if not title or closing is None:
         return None
     low = title.lower()
-    holds = [one for one in split_statements(closing.body) if low in one.text.lower()]
+    holds = [
+        one
+        for one in split_statements(closing.body)
+        if low in one.text.lower() or low in drop_asides(one.text).lower()
+    ]
     source = holds[0].text if holds else ""
     if holds and all(one.aside for one in holds):
         return None

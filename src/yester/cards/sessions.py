@@ -121,7 +121,7 @@ class _Session:
             Looked(
                 *one,
                 subject=changes.find_subject(at, LOOK_BACK),
-                overtaken=any(turn.steps for turn in turns[at + 1 : at + 1 + LOOK_BACK]),
+                later=turns[at + 1 : at + 1 + LOOK_BACK],
             )
             for at, one in enumerate(found)
             if one[0].key not in self.stay

@@ -19,6 +19,7 @@ from yester.text.statements import (
     Statement,
     as_title,
     count_words,
+    drop_asides,
     drop_label,
     find_cues,
     is_boilerplate,
@@ -44,6 +45,7 @@ _CLAUSE_BEGINS = re.compile(
 _CLAUSE_ENDS = re.compile(
     rf"(?<![^\w\s,;:.!?—–])[^\w\s,;:.!?—–]*+(?=\Z|(?<![.:;,!?—–])[.:;,!?—–]+(?:\s|\Z)|\s(?:--?\s|[—–(])|{_JOINTS}\s)"
 )
+_ASIDE_BEGINS = re.compile(r"\s(?:--?|[—–(])|:(?:\s|\Z)")
 _VERB = re.compile(
     r"\b(?:is|are|was|were|has|have|had|now|does|did|can|will|must|cannot)\b|\A\w+ed\b|n't\b", re.I
 )
@@ -212,12 +214,18 @@ def _may_answer(one: Statement) -> bool:
 
 
 def _complete_clause(sentence: str, title: str) -> str:
-    """A title up to where a clause of the sentence ends, the last one that fits; "" where it does
-    not begin with one. What only leads up to a list is none, unless it is a sentence."""
+    """A title up to the end of the sentence, or where the last clause that fits ends; "" where it
+    does not begin with one. What only leads up to a list is none, unless it is a sentence."""
     title = _LEADS_ON.sub("", title)
+    if _letters_of(title) in _letters_of(bare := drop_asides(sentence)):
+        sentence = bare
     low, letters = sentence.lower(), _letters_of(title)
     places = [at for at, letter in enumerate(low) if letter.isalnum()]
     at = _letters_of(low).find(letters)
+    close = len(sentence.rstrip(" .!;"))
+    if at > 0 and letters and not _CLAUSE_BEGINS.search(low[: places[at]]) and close <= TITLE:
+        letters = _letters_of(low[: places[at]]) + letters
+        at, title = 0, sentence[: places[len(letters) - 1] + 1]
     if at < 0 or not letters or not _CLAUSE_BEGINS.search(low[: places[at]]):
         return ""
     if at and _pattern("only if").match(low):  # what holds on a condition does not stand alone
@@ -236,6 +244,11 @@ def _complete_clause(sentence: str, title: str) -> str:
         leads_up = ":" in low[longer - 1 : longer + 1] and not _VERB.search(low, begin, longer)
         if longer > stop and _LEADS_TO.match(low, stop) and not leads_up:
             stop = longer
+    aside = _ASIDE_BEGINS.search(low, stop)
+    close = aside.start() if aside else close
+    rest = low[begin:close]
+    if stop >= end and len(rest) <= TITLE and rest.count("(") == rest.count(")"):
+        stop = close
     same = stop >= end and not _letters_of(low[end:stop]) and "→" not in sentence[begin:end]
     whole = title if same else title[:1] + sentence[begin + 1 : stop]
     leads_up = low.startswith(":", stop) and not _VERB.search(whole)

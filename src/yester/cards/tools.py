@@ -180,6 +180,7 @@ _QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*\"""")
 _SEPARATOR = re.compile(r"(&&|\|\||;|\n)")
 _WORD = re.compile(r"[\w./:@-]+")
 _PLACE = re.compile(r"/|\.\w")
+_WRAPPED = 50  # characters of a line that may go on in the next one
 _NOT_FOUND = 127  # the status of a shell that does not find a program
 
 
@@ -375,7 +376,7 @@ def find_commits(one: Ran) -> Iterator[Commit]:
             subject, _, body = message.partition("\n")
             older = subject.removeprefix("fixup! ").removeprefix("squash! ")
             id_ = made[-1]["made"] if made else ""
-            yield Commit(older.strip(), body.strip(), id_, fixes_up=older != subject)
+            yield Commit(older.strip(), _unwrap_lines(body), id_, fixes_up=older != subject)
 
 
 def is_commit_refused(one: Ran) -> bool:
@@ -414,6 +415,20 @@ def printed_commits(one: Ran) -> list[Commit]:
         return []
     found = _pattern("printed commit").finditer(one.output)
     return [Commit(match["subject"], "", match["made"] or match["listed"]) for match in found]
+
+
+def _unwrap_lines(text: str) -> str:
+    """A line as long as lines may be goes on in the next one, unless that begins a point."""
+    lines: list[str] = []
+    before = 0
+    for line in text.strip().split("\n"):
+        goes_on = before >= _WRAPPED and line.strip() and not _pattern("begins a point").match(line)
+        if goes_on:
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines.append(line)
+        before = len(line)
+    return "\n".join(lines)
 
 
 def _commit_message(rest: str) -> str:

@@ -32,6 +32,7 @@ _TO_DO = "to do: "  # in the words of cards/cards.py
 _OPEN_SESSIONS, _NEAR_SESSIONS = 6, 2
 _UNSTARTED = "plan not started"  # in the words of cards/status.py
 _BROKEN_INTO = "broken into by the next prompt"  # likewise
+_SEEN = 5  # turns after one that are looked at when it is distilled
 _SHARED_TERMS = 2
 _SAME = 0.5  # share of the words of what is open that closes it, in a later turn
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
@@ -237,11 +238,14 @@ def find_open_ends(cards: Sequence[Item], now: int) -> Iterator[OpenEnd]:
     be left is over when the same session goes on with the same files."""
     later: list[Item] = []
     sessions: dict[str, set[str]] = {}  # those seen so far, and which files were changed there
+    unpushed: set[str] = set()  # sessions of which it is told
     for card in cards:
         if card.epoch < now - OPEN_FOR:
             return
         ends = [text for text in card.sections.get("next_steps", "").split("\n") if text]
-        last = card.session not in sessions  # within a session only how it ended counts
+        since = sum(one.session == card.session for one in later)
+        last = not since  # within a session only how it ended counts
+        near = since <= _SEEN  # whether it was pushed then, its distiller has seen
         changed = sessions.setdefault(card.session, set())
         worked = not changed.isdisjoint((*card.files_modified, *card.files_read))
         changed.update(card.files_modified)
@@ -259,8 +263,12 @@ def find_open_ends(cards: Sequence[Item], now: int) -> Iterator[OpenEnd]:
             yield OpenEnd(card, "" if bare else reason, True)
         for text in ends:
             told = text == reason or (whole and text == card.body)
-            passes = worked or _passes(text, card, last, len(sessions))
+            stays = near and load_pattern("statements", "unpushed").search(text) is not None
+            if stays and card.session in unpushed:
+                continue  # a later turn says so, too
+            passes = _passes(text, card, last or stays, len(sessions)) or (worked and not stays)
             if not passes and not told and not any(_closes(one, text, card) for one in later[:-1]):
+                unpushed |= {card.session} if stays else set()
                 yield OpenEnd(card, text)
 
 

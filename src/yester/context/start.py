@@ -58,6 +58,7 @@ from yester.recall.beginning import relevant_hits
 from yester.store.contract import Store
 from yester.tables import load_pattern
 from yester.text.document import estimate_tokens
+from yester.text.statements import is_chore
 
 _SESSIONS = 40  # last sessions among which one is looked for that has no summary yet
 _WAITING = 500  # newest sessions that wait to be distilled
@@ -73,7 +74,6 @@ _UNCOMMITTED = 4  # files named
 _TELLING = 12  # characters of last words that say something
 _NEXT = 5  # prompts after a card, sub-agents' among them
 _FAILING = 2  # commands that do not work here
-_CHORE = re.compile(r"(?:docs|tests?|chore|ci|style|build)\b[(:!]", re.I)
 _FINE = re.compile(r"\b(?:works|done|fine|good|perfect|passt)\b|没问题", re.I)
 _ANSWERED = re.compile(r'\A"(.{1,400}?)"\s*=\s*"(.+)"\Z')  # a question and what the user chose
 _ASKED, _ANSWER, _CHOSEN = 120, 80, 240  # characters
@@ -387,7 +387,7 @@ def _heading(block: _Block, session: Session | None, ended: int, cards: Sequence
         told.append(f"{prompts} prompt{'' if prompts == 1 else 's'}")
     if session is not None and session.branch:
         told.append(f"branch {short_name(session.branch)}")
-    if any(map(_is_finished, cards)) and not any("committed" in one.subtitle for one in cards):
+    if any(map(_is_finished, cards)) and not any(map(_has_commit, cards)):
         told.append("nothing committed")
     return f"Last session ({', '.join(told)})"
 
@@ -501,10 +501,15 @@ def _is_finished(card: Item) -> bool:
     return card_status(card) in ("done", "changed")
 
 
+def _has_commit(card: Item) -> bool:
+    """In the words of cards/status.py: of its evidence, not of a command in it."""
+    evidence = card.subtitle.partition(": ")[2]
+    return evidence.startswith(("committed", "changes after", "later changes"))
+
+
 def _weight(card: Item, files: Set[str]) -> tuple[bool, bool, bool, int]:
     """Which turn of a session says most of it: one about these files, a commit that is no chore,
     any commit, the one that changed most."""
     committed = ": committed" in card.subtitle
-    chore = _CHORE.match(card.title) is not None
     about = not files.isdisjoint(card.files_modified)
-    return about, committed and not chore, committed, len(card.files_modified)
+    return about, committed and not is_chore(card.title), committed, len(card.files_modified)

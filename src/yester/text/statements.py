@@ -41,8 +41,8 @@ _PLACES = re.compile(r" (?:in|for|from|across|during) ")
 _AND = (" and ", " or ")
 _ENDS = " ,;:—–-("
 _LOOSE_ENDS = re.compile(
-    r"\A(?:[ .:;,—–]|-(?!-?\w))+|[ .:;,—–-]+\Z"
-)  # `--clean` begins with its name
+    r"\A(?:[ :;,—–]|\.(?!\w)|-(?!-?\w))+|[ .:;,—–-]+\Z"
+)  # `--clean` and `.env` begin with their names
 
 
 # What a statement that tells this is worth among others.
@@ -151,6 +151,11 @@ def is_generic_heading(text: str) -> bool:
     return _count_telling_words(text) < 2
 
 
+def is_chore(subject: str) -> bool:
+    """Is a commit about tests, pages or tools, which go along with what a turn is about?"""
+    return load_pattern("statements", "chore").match(subject) is not None
+
+
 def _count_telling_words(text: str) -> int:
     return len(_telling_words(text))
 
@@ -228,8 +233,13 @@ def as_title(text: str) -> str:
     bare = strip_marks(text.replace("→", _ARROW)).replace(_ARROW, "→")
     bare = _LOOSE_ENDS.sub("", drop_label(drop_interjection(bare)))
     if len(bare) > TITLE:
-        bare = " ".join(_ASIDE.sub("", bare).split())
+        bare = drop_asides(bare)
     return _capitalize(shorten_title(bare))
+
+
+def drop_asides(text: str) -> str:
+    """What stands in brackets or between dashes is not what a sentence says."""
+    return " ".join(_ASIDE.sub("", text).split())
 
 
 def shorten_title(text: str, most: int = TITLE) -> str:
