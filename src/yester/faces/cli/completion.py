@@ -14,6 +14,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from yester.clock import format_minute
+from yester.faces.cli.screen import cut_text
 from yester.memory import Memory
 from yester.model import Filters, Paging
 from yester.tables import load_table
@@ -25,17 +26,18 @@ _BEGIN, _END = "# >>> yester completion >>>", "# <<< yester completion <<<"
 
 
 def list_values(kind: str, context: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Those that begin like what was typed; an id may be written #12."""
+    """Those that begin like what was typed; an id may be written #12, for which zsh types \\#12."""
     from yester.faces.cli.app import App
 
     app = App(context.find_root().params.get("home"))
     app.records = False
-    mark = "#" if incomplete.startswith("#") else ""
-    typed = incomplete.removeprefix("#").lower()
+    bare = incomplete.removeprefix("\\")
+    mark = "#" if bare.startswith("#") else ""
+    typed = bare.removeprefix("#").lower()
     try:
         with Memory(app.home, os.environ, cwd=str(Path.cwd()), ask_worker=None) as memory:
             return [
-                CompletionItem(mark + value, help=" ".join(about.split())[:60])
+                CompletionItem(mark + value, help=cut_text(" ".join(about.split()), 60))
                 for value, about in _VALUES[kind](memory)
                 if value.lower().startswith(typed)
             ]
@@ -119,7 +121,9 @@ def write_script(shell: str) -> str:
 
     kind = get_completion_class(shell)
     assert kind is not None
-    return kind(cli, {}, "yester", "_YESTER_COMPLETE").source().lstrip() + "\n"
+    script = kind(cli, {}, "yester", "_YESTER_COMPLETE").source().lstrip() + "\n"
+    # fish would end a description at its first comma.
+    return script.replace('string split ","', 'string split -m 1 ","')
 
 
 def plan_completion(shell: str, home: Path, environ: Mapping[str, str], remove: bool) -> Files:
