@@ -11,19 +11,27 @@ import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from msgspec import Struct
 
 from yester.cards.outcomes import error_title
 from yester.cards.tools import typed_command
-from yester.clock import Calendar
+from yester.clock import Calendar, format_day
 from yester.context.block import Here
 from yester.context.cards import TO_COMMIT, OpenEnd, find_open_ends, read_cards
 from yester.context.endings import Ending, ending_lines, find_ending
 from yester.context.lines import card_status, one_line
 from yester.context.talk import phrase_meaning
 from yester.memories.rules import list_rules, rules_agree
-from yester.memories.utterances import MASK, own_sentences
+from yester.memories.utterances import (
+    MASK,
+    Utterance,
+    find_utterances,
+    own_sentences,
+    takes_back,
+    weakens_safety,
+)
 from yester.memory import Memory
 from yester.model import Failure, Feedback, Filters, Item, Paging, Project
 from yester.project import bare_project
@@ -35,10 +43,11 @@ _FAILURES, _PROMPTS = 4_000, 2_000  # the newest that are looked through
 _OFTEN = 3  # sessions in which an error was met, or a request typed
 _SAME = 0.6  # share of the words that two requests have in common
 _FEWEST, _MOST_WORDS = 3, 24  # words of a request
-_REQUEST, _OPEN = 160, 200  # characters
+_REQUEST, _OPEN, _TITLE, _COMMAND = 160, 200, 80, 60  # characters
 _FILLERS = frozenset(
     ["ok", "okay", "yes", "let", "lets", "get", "go", "back", "now", "then", "please", "again"]
 )
+_OF_A_TASK = "remember"  # "remember to use pagination"
 _SHARED = re.compile(r"\b(?:merge|PR\b|pull request|push)", re.I)
 _NAME = re.compile(r"[A-Za-z]{4,}")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -132,9 +141,13 @@ def _describe_error(
     way = ending_lines(ending, Calendar(now, None))[0].partition("): ")[2]
     error, item = error_title(ending.failure.text), ending.shown_item
     key = ending.failing.project
+    told = f"{error} — met in {sessions} sessions"
+    if ending.failure.came == "instead":
+        typed = one_line(typed_command(ending.failing), _COMMAND)
+        told = f"“{typed}” failed in {sessions} sessions ({error})"
     return Finding(
         kind="error", project=names[key].name if key in names else "", sessions=sessions,
-        text=f"{error} — met in {sessions} sessions; {way}", items=[item, ending.failing.id],
+        text=f"{told}; {way}", items=[item, ending.failing.id],
         keep=f"yester feedback {item} --useful",
         dismiss=f"yester feedback {item} --useless",
     )  # fmt: skip
@@ -142,15 +155,39 @@ def _describe_error(
 
 # --- requests typed again and again ---------------------------------------------------------------
 
+_Typed = tuple[Item, str]  # a prompt, and the sentence of it
+
 
 def _find_requests(store: Store, names: Mapping[str, Project]) -> Iterator[Finding]:
-    """Sentences that the user has typed in nearly the same words in several sessions, and of which
-    there is no rule yet."""
-    groups: list[tuple[frozenset[str], dict[str, tuple[Item, str]]]] = []
-    prompts = store.select(Filters(kinds=("prompt",)), Paging(_PROMPTS))
-    for item in prompts:
-        if item.actor or item.origin != "user":
+    """What was typed in several sessions, then the instructions that were meant to last, the newest
+    first: those of which there is no rule yet."""
+    prompts = [
+        item
+        for item in store.select(Filters(kinds=("prompt",)), Paging(_PROMPTS))
+        if not item.actor and item.origin == "user"
+    ]
+    known = [memo.item.body or memo.item.title for memo in list_rules(store, ())]
+    for group in chain(_group_requests(prompts), _list_instructions(prompts)):
+        item, text = min(group, key=lambda one: len(one[1]))
+        if any(rules_agree(text, one) for one in known):
             continue
+        known.append(text)
+        name = names[item.project].name if item.project in names else ""
+        place = f"--project {shlex.quote(name)} " if name else ""
+        times, day = f"in {len(group)} sessions", format_day(item.epoch)
+        told = times if len(group) > 1 else f"on {day}, and no rule says it yet"
+        yield Finding(
+            kind="request", project=name, text=f"“{text}” — you typed this {told}",
+            sessions=len(group), items=[one.id for one, _ in group],
+            keep=f"yester remember --type rule {place}{shlex.quote(text)}",
+            dismiss=f"yester feedback {item.id} --useless",
+        )  # fmt: skip
+
+
+def _group_requests(prompts: Iterable[Item]) -> Iterator[Sequence[_Typed]]:
+    """One of each session in which nearly the same words were typed, the most often typed first."""
+    groups: list[tuple[frozenset[str], dict[str, _Typed]]] = []
+    for item in prompts:
         for text, words in _read_requests(item.body):
             for known, group in groups:
                 if len(words & known) >= _SAME * len(words | known):
@@ -158,21 +195,21 @@ def _find_requests(store: Store, names: Mapping[str, Project]) -> Iterator[Findi
                     break
             else:
                 groups.append((words, {item.session: (item, text)}))
-    rules = [memo.item.body or memo.item.title for memo in list_rules(store, ())]
     groups.sort(key=lambda one: -len(one[1]))
-    for _, group in groups:
-        if len(group) < _OFTEN:
-            return
-        item, text = min(group.values(), key=lambda one: len(one[1]))
-        if any(rules_agree(text, rule) for rule in rules):
-            continue
-        yield Finding(
-            kind="request", project=names[item.project].name if item.project in names else "",
-            text=f"“{text}” — you typed this in {len(group)} sessions", sessions=len(group),
-            items=[one.id for one, _ in group.values()],
-            keep=f"yester remember --type rule {shlex.quote(text)}",
-            dismiss=f"yester feedback {item.id} --useless",
-        )  # fmt: skip
+    return (list(group.values()) for _, group in groups if len(group) >= _OFTEN)
+
+
+def _list_instructions(prompts: Iterable[Item]) -> Iterator[Sequence[_Typed]]:
+    """Nothing that was taken back since, that asks for less care, or that is of one task alone."""
+    taken_back: list[Utterance] = []
+    for item in prompts:
+        found = find_utterances(item.body)
+        taken_back += [one for one in found if one.kind == "withdrawal"]
+        for one in found:
+            lasts = one.kind == "rule" and one.own and (one.sure or one.row != _OF_A_TASK)
+            gone = any(takes_back(other, one.text) for other in taken_back)
+            if lasts and not gone and not weakens_safety(one.text):
+                yield [(item, one_line(one.text, _REQUEST).strip(" .!"))]
 
 
 def _read_requests(prompt: str) -> Iterator[tuple[str, frozenset[str]]]:
@@ -217,16 +254,21 @@ def _was_taken_up(store: Store, card: Item) -> bool:
 
 
 def _describe_end(end: OpenEnd) -> str:
-    """Nothing for what was merely broken off or asked, of which only the request is known; nor for
-    what is to be committed, pushed or merged, which git knows better."""
+    """Nothing for what was merely broken off, of which only the request is known; nor for what is
+    to be committed, pushed or merged, which git knows better."""
     card = end.card
+    title, text = one_line(card.title, _TITLE), one_line(end.text, _OPEN)
     if not end.whole:
-        known = end.text.startswith(TO_COMMIT) or _SHARED.search(end.text)
-        return "" if known else f"left open: {one_line(end.text, _OPEN)}"
+        if end.text.startswith(TO_COMMIT) or _SHARED.search(end.text):
+            return ""
+        told = title.rstrip("…") in text
+        return f"left open: {text}" if told else f"“{title}” left open: {text}"
     if card_status(card) == "failed":
         return f"failed, and not taken up since: {one_line(card.title, _OPEN)}"
     if card.subtitle.endswith("plan not started"):
         return f"planned, and not begun: {one_line(card.title, _OPEN)}"
+    if card.subtitle.endswith("asks the user") and end.text:
+        return f"“{title}” ended with a question to you: {text}"
     return ""
 
 
