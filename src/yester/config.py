@@ -310,7 +310,7 @@ def change_text(text: str, name: str, value: str | None) -> str:
     setting, plain = find_setting(name), None
     if value is not None:
         warnings: list[str] = []
-        found = _check_value(setting, _parse_text(setting, value), "yester config", warnings)
+        found = _check_value(setting, _parse_text(setting, value), "config", warnings)
         if warnings:
             raise ConfigError(warnings[0].rpartition(";")[0])
         plain = list(found) if isinstance(found, tuple) else found

@@ -25,11 +25,11 @@ def indexed(run, transcript, monkeypatch):
 
 
 def test_what_has_no_vector_yet_is_said_until_somebody_has_waited(indexed, run):
-    assert "2 of 2 have no vector yet" in indexed("--no-vectors").out
-    assert "2 of 2 have no vector yet" in run("status").out
-    assert "2 of 2 have no vector yet" in run("doctor").out
+    assert "2 of 2 texts have no vector yet" in indexed("--no-vectors").out
+    assert "2 of 2 texts have no vector yet" in run("status").out
+    assert "2 of 2 texts have no vector yet" in run("doctor").out
     first = run("recall", "orders table", "--all-projects")
-    assert "2 of 2 have no vector yet: found by their words alone" in first.err
+    assert "2 of 2 texts have no vector yet: found by their words" in first.err
     explained = run("recall", "orders", "--all-projects", "--explain", "--json").json["explain"]
     assert explained["unembedded"] == 2
     assert "2 texts can be found by meaning" in indexed("--wait").out
@@ -41,7 +41,7 @@ def test_what_has_no_vector_yet_is_said_until_somebody_has_waited(indexed, run):
 
 def test_indexing_has_a_worker_make_them(indexed, run, home):
     try:
-        assert "vectors are made in the background" in indexed().out
+        assert "the worker is making them" in indexed().out
         assert ask_health(home) is not None
         assert indexed("--wait").code == 0  # the worker makes them: it only looks on
         assert run("status", "--json").json["vectors"] == {"done": 2, "waiting": 0}

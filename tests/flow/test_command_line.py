@@ -186,7 +186,11 @@ def test_the_tab_key_completes_commands_projects_and_ids(
         f"yester memory show {memory[0]}": memory, "yester config get max_inj": "max_inject",
         "yester recall --session aaa": "aaaaaaaa",
     }  # fmt: skip
-    for typed, offered in list(wanted.items())[: 5 if shell == "bash" else 2]:
+    if shell == "fish":
+        wanted = {"yester memory dr": "rules, or put active ones away"} | wanted
+    if shell == "zsh":  # which gives the function the word with its backslash
+        wanted = {f"yester memory show \\\\#{memory[0]}": f"#{memory}"} | wanted
+    for typed, offered in list(wanted.items())[: 5 if shell == "bash" else 3]:
         found = _complete(shell, typed, own_home, env)
         assert offered in found, (typed, found)
     removed = subprocess.run(
@@ -332,6 +336,8 @@ def test_columns_stand_below_each_other_whatever_is_in_them():
     assert list(align_rows(rows, 0, 2))[1] == f"bbb  short  {'y' * 50}"
     assert text_width(cut_text("東京の注文を確認する", 9)) <= 9
     assert max(map(text_width, fit_line("x  " + "東京 " * 40, 40).split("\n"))) <= 40
+    marked = fit_line("\x1b[32m✓\x1b[0m log: " + "nothing " * 9, 40).split("\n")
+    assert [line[:3] for line in marked[1:]] == ["  n"] * 2
 
 
 # --- times ----------------------------------------------------------------------------------------
@@ -392,7 +398,7 @@ def test_history_shows_what_was_typed_again_and_again_until_it_is_judged(run, tr
     assert "typed this in 3 sessions" in shown
     (keep,) = re.findall(r"keep: +yester (remember .*)", shown)
     (dismiss,) = re.findall(r"dismiss: yester (feedback .*)", shown)
-    assert keep.startswith("remember --type rule 'Commit it and update the changelog")
+    assert keep.startswith("remember --type rule --project shop 'Commit it and update the chang")
     assert run(*dismiss.split()).code == 0
     assert "typed this" not in run().out
     assert run("feedback", dismiss.split()[1], "--undo").code == 0
@@ -431,6 +437,33 @@ def test_history_shows_one_open_end_of_a_turn(run, transcript):
     assert run("index").code == 0
     assert run("distil", "--backfill").code == 0
     assert run().out.count("left open: ") == 1
+
+
+def test_history_shows_a_question_that_the_user_has_not_answered(run, transcript):
+    said = transcript(clock=int(time.time()) - 3600)
+    said.user("Find out how we could pay a refund out in two parts")
+    said.assistant("The bank offers transfers and vouchers. Which of the two do you want to use?")
+    assert run("index").code == 0
+    assert run("distil", "--backfill").code == 0
+    shown = run().out
+    assert "two parts” ended with a question to you: " in shown
+    assert "Which of the two do you want to use?" in shown
+
+
+def test_history_shows_instructions_that_no_rule_says_and_none_that_was_taken_back(run, transcript):
+    said = transcript()
+    for words in ("Never change the generated schema", "Always answer in French", "Draw a harbour"):
+        said.user(f"{words}.")
+        said.assistant("All right, it is done.")
+    assert run("index").code == 0
+    shown = run().out
+    assert "“Never change the generated schema” — you typed this on " in shown
+    assert "French" in shown
+    said.user("You don't have to answer in French any more.")
+    assert run("index").code == 0
+    shown = run().out
+    assert "schema” — you typed" in shown
+    assert "French" not in shown
 
 
 def test_indexing_a_place_without_transcripts_names_it(run, tmp_path):

@@ -439,7 +439,7 @@ def test_an_argument_that_is_no_text_is_asked_all_the_same(run, home, opened):
     opened(None).add(notes())
     done = run("recall", "\udcff", "teal")
     assert done.code == 0
-    assert done.err.startswith("6 of 6 have no vector yet: ")
+    assert done.err.startswith("6 of 6 texts have no vector yet: ")
     assert done.err.count("\n") == 1
     assert "teal" in done.out
 

@@ -92,10 +92,12 @@ def find_fixes(memory: Memory, request: FixRequest) -> Fixes:
     names = {one.key: one.name for one in store.projects()}
     text = redact(request.text)
     found = {error_mark(one): one for one in find_errors(text)}
-    # What no table knows as an error may be the very line that one told.
+    # What no table knows as an error may be the very line that one told, or it without its label,
+    # as we print it ourselves.
     for line in text.split("\n"):
-        plain = Error(line.strip(), error_fingerprint(line.strip()), len(found))
-        found.setdefault(error_mark(plain), plain)
+        for typed in (line.strip(), f"error: {line.strip()}"):
+            plain = Error(typed, error_fingerprint(typed), len(found))
+            found.setdefault(error_mark(plain), plain)
     endings = [find_ending(store, [mark], here, asked=True) for mark in found]
     fixes = [_describe(one, here, names) for one in endings if one is not None]
     return Fixes(count=len(fixes), fixes=fixes)

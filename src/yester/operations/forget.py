@@ -30,7 +30,7 @@ from yester.store import walk_items
 from yester.text.sentences import count_noun, shorten_text
 from yester.tombstones import Key, Tombstones, label_keys, ref_key, text_key
 
-_NO_UNDO = "There is no undo: it is not kept for a day, or anywhere else."
+_NO_UNDO = "There is no undo, and no copy is kept."
 _WORD = re.compile(r'"([^"]+)"|(\S+)')
 _SAMPLES, _TITLE = 8, 100
 
@@ -76,7 +76,7 @@ class Forgetting(Struct, kw_only=True):
     done: bool
     items: Annotated[int, about("All that goes, or is gone.")]
     kinds: dict[str, int]
-    derived: Annotated[int, about("Of these, what came of the others: cards, summaries, rules.")]
+    derived: Annotated[int, about("Of these, made from the others: cards, summaries, rules.")]
     sessions: int
     oldest: int
     newest: int

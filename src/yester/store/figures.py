@@ -185,7 +185,8 @@ class Backlog(NamedTuple):
     items: int
 
     def __str__(self) -> str:
-        return f"{self.waiting:,} of {self.items:,} have no vector yet"
+        told = f"{self.waiting:,} of {self.items:,} texts have no vector yet"
+        return f"{told}: found by their words, not by meaning"
 
 
 def vector_backlog(store: Store) -> Backlog:

@@ -265,11 +265,13 @@ def find_rows(name: str, row: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _make_parameter(name: str, row: Mapping[str, Any]) -> Callable[[F], F]:
     kind: Any = _KINDS.get(row.get("kind", ""))
+    many, metavar = row.get("many", False), row.get("metavar")
     if "choices" in row:
         kind = click.Choice(row["choices"])
     if "least" in row:
         kind = click.IntRange(row["least"], row.get("most"))
-    many, metavar = row.get("many", False), row.get("metavar")
+        kind.name = "whole number"
+        metavar = metavar or "NUMBER"
     if "flags" not in row:
         required, times = row.get("required", not many), -1 if many else 1
         return click.argument(

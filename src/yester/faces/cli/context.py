@@ -142,7 +142,11 @@ def feedback_command(app: App, /, ids: tuple[str, ...], **given: bool) -> Output
     numbers = [_parse_id(text) for text in ids]
     record_feedback(app.memory, numbers, "".join(chosen))
     found = describe_use(app.reading, numbers)
-    return Output(found, (f"#{one.id}  use {one.use:+.2f}  {_describe_use(one)}" for one in found))
+    return Output(found, (f"#{one.id}  {_rate_use(one)}  {_describe_use(one)}" for one in found))
+
+
+def _rate_use(one: Use) -> str:
+    return f"use {one.use:+.2f}" if one.use else "not judged"
 
 
 def _describe_use(one: Use | UseCounts) -> str:

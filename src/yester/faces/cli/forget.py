@@ -19,7 +19,7 @@ from yester.operations.privacy import Privacy, VerifyRequest, show_privacy, veri
 from yester.operations.request import NoRequest, make_request
 
 _HOW = "Nothing was done. Do it with: --yes"
-_SHOWN = 20  # paths
+_SHOWN = 8  # paths
 
 
 @command("forget", fenced=True)
@@ -71,7 +71,7 @@ def _forgetting_lines(found: forget.Forgetting) -> Iterator[str]:
         span = f"{format_day(found.oldest)} to {format_day(found.newest)}"
         yield f"  {describe_items(found.kinds)}; {span}"
     if found.derived:
-        yield f"  of these {found.derived:,} came of the others (cards, summaries, rules)"
+        yield f"  {found.derived:,} of these were made from the others (cards, summaries, rules)"
     if found.marked:
         ids = ", ".join(f"#{id_}" for id_ in found.marked)
         yield f"  memories that stay without this evidence: {ids}"

@@ -147,8 +147,8 @@ def _make_vectors(app: App, wait: bool, later: bool) -> Iterator[str]:
         return
     if not later and ask_health(app.home) is None:
         later = start_worker(app.home, os.environ) is None
-    how = "made by the next worker" if later else "made in the background: yester status"
-    yield f"{backlog}; vectors are {how}"
+    how = "the next worker makes them" if later else "the worker is making them (yester status)"
+    yield f"{backlog}; {how}"
 
 
 def _wait_for_vectors(app: App, waiting: int) -> None:
@@ -223,9 +223,10 @@ def _index_lines(
         yield f"nothing new in {count_noun(report.unchanged, 'transcript')}"
         return
     new, files = count_noun(report.put.added, "new item"), count_noun(report.files, "transcript")
+    changed = join_counts((report.put.changed, f" and {report.put.changed:,} changed"))
     left, unreadable = sum(report.skipped.values()), report.skipped["unreadable"]
     yield (
-        f"{new} and {report.put.changed:,} changed from {files} ({report.bytes / 1e6:,.1f} MB) "
+        f"{new}{changed} from {files} ({report.bytes / 1e6:,.1f} MB) "
         f"in {seconds:.1f} s; {count_noun(left, 'record')} left out"
     ) + join_counts(
         (unreadable, f"; {unreadable:,} of them unreadable"),

@@ -54,7 +54,8 @@ def format_memo(app: App, memo: Memo) -> str:
 
 def _memo_cells(app: App, memo: Memo) -> list[tuple[str, str]]:
     item = memo.item
-    more = [f"[{', '.join(item.tags)}]" if item.tags else "", memo.path, _format_status(memo)]
+    tags = ", ".join(tag for tag in item.tags if tag != item.type)
+    more = [f"[{tags}]" if tags else "", memo.path, _format_status(memo)]
     if item.supersedes:
         more.append(f"replaces #{item.supersedes}")
     title = app.quote_line(item.title or find_snippet(item.body, (), 100))
@@ -442,6 +443,10 @@ def _kept_lines(app: App, kept: remember.Kept, alike: list[remember.Likeness]) -
     yield f"{'proposed' if waits else _KEPT[kept.done]} {format_memo(app, kept.memo)}"
     if waits:
         yield f"    agents are told of it when you say yes in a terminal: yester memory keep {id_}"
+    elif kept.done == "created":
+        where = app.memory.project_names().get(kept.memo.item.project, "")
+        told = f"in project {where}" if where else "everywhere"
+        yield f"    {told}; to take it back: yester memory undo {id_}"
     if kept.replaced:
         yield f"    replaces {format_memo(app, kept.replaced)}"
     for tag, other in kept.suggested.items():

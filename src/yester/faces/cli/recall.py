@@ -83,7 +83,7 @@ def _tell_backlog(app: App, explain: bool) -> None:
         return
     backlog = vector_backlog(app.reading)
     if backlog.waiting and (explain or backlog.waiting >= _MUCH * backlog.items):
-        click.echo(f"{backlog}: found by their words alone (yester status)", err=True)
+        click.echo(f"{backlog} (yester status)", err=True)
 
 
 def _find_reason(app: App, filters: Filters) -> str:

@@ -140,7 +140,7 @@ def hit_lines(
         for hit in shown:
             yield f"  {rows[hit.id]}"
             if hit.title and " ".join(hit.text.split()).strip("# ") != hit.title:
-                room = min(max(app.width - 8, 40), 200) if app.width else 160
+                room = min(max(app.width - 10, 40), 200) if app.width else 160
                 yield f"      {_excerpt(app, hit, terms, room)}"
             if hit.stale:
                 yield f"      ! {hit.stale}"

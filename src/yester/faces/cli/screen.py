@@ -25,7 +25,7 @@ _OURS = re.compile(
 )
 _WIDE = 100  # columns that running text takes at most
 _LEAST = 20  # columns that a text keeps in a table
-_HANGING = re.compile(r"\s*(?:[-·#] |[\w ]{1,12}\s{2,})?")
+_HANGING = re.compile(r"\s*(?:[-·#✓✗] |[\w ]{1,12}\s{2,})?")
 
 
 def strip_steering(text: str) -> str:
@@ -206,7 +206,7 @@ def fit_line(text: str, width: int) -> str:
         return text
     if "\n" in text:
         return "\n".join(fit_line(line, width) for line in text.split("\n"))
-    found = _HANGING.match(text)
+    found = _HANGING.match(_OURS.sub("", text))
     indent = " " * min(found.end() if found else 0, width // 3)
     lines, line, used = [], "", 0
     for word in re.findall(r"\s*\S+", text):

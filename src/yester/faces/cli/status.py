@@ -124,7 +124,7 @@ def _tell_roaming(state: dict[str, Any] | None) -> str:
 def _describe_backlog(done: int, waiting: int) -> str:
     from yester.store.figures import Backlog
 
-    return f"{Backlog(waiting, done + waiting)}: found by their words alone"
+    return str(Backlog(waiting, done + waiting))
 
 
 def _describe_spool(home: Path) -> dict[str, Any]:

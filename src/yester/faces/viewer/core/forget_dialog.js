@@ -13,7 +13,7 @@ export async function forget(what, leave = () => go("/")) {
   const would = await post("/api/forget", what);
   const given = await asked("Forget for good?", [
     h("p", {}, would.message),
-    would.derived > 0 && h("p", {}, `${would.derived} of these came of the others.`),
+    would.derived > 0 && h("p", {}, `${would.derived} of these were made from the others.`),
     would.elsewhere.length > 0 && [h("p", {}, "Not yester's, and still there afterwards:"), h("ul.files", {}, would.elsewhere.map((one) => h("li", {}, h("code", {}, one.command))))],
   ], { does: "Forget for good", danger: true });
   if (!given) return;
