@@ -269,7 +269,7 @@ ANNOUNCED = (
         "Use the berth number as the key instead of the name",
     ),
     (
-        ["Let me add a comment about the tide tables:", "Next, keep each berth in the quay's file:"],
+        ["Let me add a note about the tide tables:", "Next, keep each berth in the quay's file:"],
         "Keep each berth in the quay's file",
     ),
 )
