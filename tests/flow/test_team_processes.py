@@ -38,7 +38,7 @@ class Process:
 
     def __init__(self, home, url, *words):
         command = [sys.executable, "-P", "-m", "yester", "--home", str(home), "serve"]
-        command += ["--database", url, "--port", "0", *words]
+        command += ["--database", url, "--port", "0", *words] if url else words
         env = {**os.environ, "YESTER_EMBEDDER": "none"}
         self.popen = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
         self.said = self.popen.stderr.readline()
@@ -56,6 +56,13 @@ class Process:
             client.request("POST" if body else "GET", path, sent, headers)
             answer = client.getresponse()
             return answer.status, json.loads(answer.read())
+
+    def figures(self, token):
+        """Does it give them?"""
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        with closing(client):
+            client.request("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
+            return client.getresponse().status == 200
 
     def save(self, token):
         return self.ask(token, "/api/memory/save", ORDERS)
