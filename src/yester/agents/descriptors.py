@@ -7,9 +7,8 @@ loads no reader. `base.load_reader` loads the one of an agent when a transcript 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
-
-from msgspec import Struct, convert
 
 from yester.tables import load_table
 
@@ -17,25 +16,27 @@ _TABLE = load_table("agents")
 CLAUDE_EVENTS: Mapping[str, str] = _TABLE["claude_events"]
 
 
-class Setup(Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class Setup:
     """How yester gets into a client."""
 
     folder: str = ""
-    links: Mapping[str, str] = {}
-    files: Mapping[str, str] = {}
+    links: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
     form: str = ""
     timeout: int = 10
     end_timeout: int = 0
     hooks: str = ""
     servers: str = ""
-    server_fields: Mapping[str, Any] = {}
+    server_fields: Mapping[str, Any] = field(default_factory=dict)
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
     changes: str = ""
     holds: str = ""
 
 
-class Agent(Struct, frozen=True, eq=False, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True, eq=False)
+class Agent:
     """A row of the table. As it stands: an agent that yester does not know."""
 
     name: str = ""
@@ -64,7 +65,7 @@ class Agent(Struct, frozen=True, eq=False, forbid_unknown_fields=True):
     notes: tuple[str, ...] = ()
     loads: tuple[str, ...] = ()
     cannot: tuple[str, ...] = ()
-    events: Mapping[str, str] = {}
+    events: Mapping[str, str] = field(default_factory=dict)
     setup: Setup | None = None
 
     def tells_of(self, event: str) -> bool:
@@ -72,7 +73,18 @@ class Agent(Struct, frozen=True, eq=False, forbid_unknown_fields=True):
         return event in {CLAUDE_EVENTS.get(one, "") for one in self.events.values()}
 
 
-AGENTS = {name: convert({"name": name, **row}, Agent) for name, row in _TABLE["agent"].items()}
+def _describe_agent(name: str, row: Mapping[str, Any]) -> Agent:
+    fields = _freeze_lists(row)
+    if "setup" in row:
+        fields["setup"] = Setup(**_freeze_lists(row["setup"]))
+    return Agent(name, **fields)
+
+
+def _freeze_lists(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+
+
+AGENTS = {name: _describe_agent(name, row) for name, row in _TABLE["agent"].items()}
 CLAUDE_CODE = AGENTS["claude-code"]
 INSTALLABLE = tuple(agent for agent in AGENTS.values() if agent.setup)
 
