@@ -86,7 +86,8 @@ def test_what_came_from_another_machine_says_so_wherever_it_is_shown(run, said, 
         from yester.operations.items import Rows
 
         rows = Rows(memory.store, full=True)
-        assert rows.item_row(memory.store.get([id_])[0]).machine == name
+        (row,) = rows.item_rows(memory.store.get([id_]))
+        assert row.machine == name
     assert "from" not in run("recall", "UTC").out.splitlines()[0]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.sharing import SHOP, Sender, item_form, make_item, memory_form
 from tests.teams import Team, url_of
-from yester.sharing.lines import ForgottenLine, GoneLine, form_line, identity_of
+from yester.sharing.lines import ForgottenLine, GoneLine, form_line
 from yester.sharing.names import team_key
 from yester.tombstones import Marks
 
@@ -49,7 +49,7 @@ def kim(team, server, tenant):
 def mark_form(sender: Sender, user: str, item) -> dict:
     key = bytes.fromhex(sender.server.by(sender.token).get("/v1/sync/pull", project=SHOP)["key"])
     marks = Marks(key, {})
-    digest = marks.digest(team_key(identity_of(item), user))
+    digest = marks.digest(team_key(item.identity, user))
     return form_line(ForgottenLine(key, marks.add({digest: 1}).records))
 
 
