@@ -187,7 +187,9 @@ class Tombstones:
         own = self.own if self.own.key else Marks(os.urandom(_KEY), {})
         own = own.add({own.digest(key): made for key, made in keys.items() if key})
         others = {one.key: one for one in self.others}
-        if theirs is not None and theirs.key != own.key and theirs.times:
+        if theirs is not None and theirs.key == own.key:  # of a copy of this home, or of its past
+            own = own.add(theirs.times)
+        elif theirs is not None and theirs.times:
             others[theirs.key] = others.get(theirs.key, Marks(theirs.key, {})).add(theirs.times)
         data = _FORM + own.key + own.records
         if others:
