@@ -80,8 +80,9 @@ def replace_file(path: Path, data: str | bytes, sync: bool = False, mode: int = 
     """The whole of it or nothing, closed to others; with `sync` also after a power cut."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}")
+    new.unlink(missing_ok=True)  # in a folder of others: perhaps a link to something else
     try:
-        number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | machine.QUIET, 0o600)
+        number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | machine.QUIET, 0o600)
         with open(number, "wb") as file:
             machine.set_mode(number, mode)
             file.write(data.encode() if isinstance(data, str) else data)
@@ -158,7 +159,7 @@ def swap_shared(path: Path, data: bytes | None, expected: bytes | None) -> bool:
             return False
         finally:
             part.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     return True
 
 
@@ -177,7 +178,7 @@ def append_shared(path: Path, make: Callable[[bytes], bytes]) -> bool:
             file.truncate(len(before))
             raise SourceError(f"{path}: cannot be written (no space)")
         os.fsync(file.fileno())
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     return bool(data)
 
 
@@ -195,7 +196,7 @@ def make_folder(root: Path, below: str) -> Path:
     return here
 
 
-def _sync_folder(path: Path) -> None:
+def sync_folder(path: Path) -> None:
     """The folder's entry onto the disk, where the file system can; the file itself is there."""
     with suppress(OSError):
         number = os.open(path, os.O_RDONLY | machine.QUIET)

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.capturing import until
+from yester.sharing.segments import MOST_BYTES
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 pytestmark = [pytest.mark.e2e, pytest.mark.requirement("TEAM-05")]
@@ -141,6 +142,10 @@ def test_two_homes_are_kept_in_step_over_ssh(desks, server):
     there.mkdir()
     keep_in_step(one, other, f"ssh://box{there}/a log")
     assert (there / "a log" / "LOG").exists()
+    folder = next(path.parent for path in (there / "a log").glob("*/*/*"))
+    with open(folder / f"00000099-{'0' * 16}", "wb") as file:
+        file.truncate(MOST_BYTES + 1)  # is not even fetched
+    one.roam()
 
 
 def test_two_homes_are_kept_in_step_over_a_bare_git_repository(desks, tmp_path):

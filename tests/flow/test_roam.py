@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,14 @@ from yester.model import Filters, Item, LogItem
 from yester.sharing.keys import Key, load_key
 from yester.sharing.lines import MachineLine, find_heads, name_heads
 from yester.sharing.roam import load_state
-from yester.sharing.segments import BadSegment, open_segment, read_name, seal_segment
-from yester.sharing.transports import Folder
+from yester.sharing.segments import (
+    MOST_BYTES,
+    BadSegment,
+    open_segment,
+    read_name,
+    seal_segment,
+)
+from yester.sharing.transports import Folder, Git
 from yester.store import walk_items
 
 pytestmark = pytest.mark.requirement("TEAM-05")
@@ -154,6 +162,114 @@ def test_a_copied_home_goes_on_under_another_name_and_both_are_kept(boxes, tmp_p
         assert set(box.items()) == {"before", "one", "two"}
         assert not box.roam().problems
     clone.close()
+
+
+@pytest.mark.parametrize("put_back", [False, True], ids=["a copy", "its past"])
+def test_what_was_forgotten_in_a_copied_home_goes_wherever_its_copies_are(
+    boxes, tmp_path, put_back
+):
+    laptop, desk = boxes
+    for ref in ("first", "second"):
+        laptop.say(ref, f"what was said {ref} and should not have been", 1_000)
+    laptop.roam()
+    desk.roam()
+    forget(laptop, "first", 1_500)  # from now on the home has a key of its own for that
+    laptop.roam(1_600)
+    laptop.store.close()
+    shutil.copytree(laptop.home, tmp_path / "copy")
+    laptop.reopen()
+    forget(laptop, "second", 2_000)
+    laptop.roam(2_100)
+    if put_back:
+        laptop.store.close()
+        shutil.rmtree(laptop.home)
+        shutil.copytree(tmp_path / "copy", laptop.home)
+        laptop.reopen()
+    copy = laptop if put_back else Box(tmp_path / "copy", laptop.log)
+    assert set(copy.items()) == {"second"}
+    for box in (copy, desk, laptop):
+        box.roam(3_000)
+        assert box.items() == {}
+    copy.close()
+
+
+def forget(box: Box, ref: str, now: int) -> None:
+    (item,) = box.store.find_by_ref(ref)
+    box.forget(item.id, now)
+
+
+def test_no_segment_is_larger_than_what_is_read_of_one(boxes):
+    laptop, desk = boxes
+    for number in range(12):
+        laptop.say(f"r{number}", f"word{number} and more of it " * 60_000, 1_000 + number)
+    assert laptop.roam().written >= 3
+    assert not desk.roam().problems
+    assert len(desk.items()) == 12
+
+
+@pytest.mark.parametrize("what", ["a link", "far too large", "a pipe"])
+def test_what_stands_in_the_place_of_a_segment_is_not_read_and_others_are(boxes, tmp_path, what):
+    laptop, desk = boxes
+    _, second, _ = three_segments(laptop)
+    second.unlink()
+    if what == "a link":
+        (tmp_path / "x").write_text("not of the log")
+        second.symlink_to(tmp_path / "x")
+    elif what == "a pipe":
+        os.mkfifo(second)
+    else:
+        with open(second, "wb") as file:
+            file.truncate(MOST_BYTES + 1)
+    desk.say("d", "what the desk has to say about all of this", 1)
+    report = desk.roam()
+    assert "segment 2 of machine" in report.problems[0]
+    assert set(desk.items()) == {"r0", "d"}
+    assert report.written == 1
+
+
+def test_nothing_is_written_through_a_link_in_the_folder(boxes, tmp_path):
+    laptop, _ = boxes
+    three_segments(laptop)
+    (tmp_path / "mine").write_text("mine")
+    for name in ("LOG", "00000004"):
+        (laptop.log / f".{name}.{os.getpid()}").symlink_to(tmp_path / "mine")
+    laptop.change_key(5)
+    assert (tmp_path / "mine").read_text() == "mine"
+    folder = segments(laptop.log)[0].parent
+    moved = shutil.move(folder, tmp_path / "elsewhere")
+    folder.symlink_to(moved)
+    laptop.say("r9", "the words of number nine are long enough", 9_000)
+    before = sorted(Path(moved).iterdir())
+    laptop.roam(9_000)  # under another name, for its segments are gone
+    assert sorted(Path(moved).iterdir()) == before
+
+
+def test_a_repository_on_a_disk_runs_no_program_of_its_own_here(tmp_path):
+    """Its hooks and its configuration are of whoever can write there."""
+    place = tmp_path / "log.git"
+    git = ["git", "-C", str(place)]
+    subprocess.run(["git", "init", "-q", "--bare", str(place)], check=True)
+    act = f"touch {tmp_path}/ran; :"
+    for name in ("pre-receive", "update", "post-receive", "post-update", "reference-transaction"):
+        (place / "hooks" / name).write_text(f"#!/bin/sh\n{act}\n")
+        (place / "hooks" / name).chmod(0o755)
+    subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "more.git")], check=True)
+    (place / "objects" / "info" / "alternates").write_text(f"{tmp_path}/more.git/objects\n")
+    for name in ("core.alternateRefsCommand", "core.fsmonitor", "uploadpack.packObjectsHook"):
+        subprocess.run([*git, "config", name, act], check=True)
+    subprocess.run([*git, "config", "core.hooksPath", str(place / "hooks")], check=True)
+    boxes = [Box(tmp_path / name, tmp_path / "log") for name in ("laptop", "desk")]
+    over = [Git(f"git+file://{place}", box.home, os.environ) for box in boxes]
+    key = boxes[0].roam_over(over[0]).begin_log()
+    boxes[1].roam_over(over[1]).join_log(key)
+    for ref, box, there in zip("ab", boxes, over, strict=True):
+        box.say(ref, f"what was said {ref} and is long enough", 1_000)
+        box.roam(2_000, there)
+    boxes[0].roam(3_000, over[0])
+    assert set(boxes[0].items()) == set(boxes[1].items()) == {"a", "b"}
+    assert not (tmp_path / "ran").exists()
+    for box in boxes:
+        box.close()
 
 
 def test_a_file_that_is_no_segment_is_left_alone(boxes):

@@ -157,6 +157,12 @@ def test_to_stop_leaves_everything_and_says_what_remains_elsewhere(run, said, lo
         ("ftp://host/x", "ftp://… is none of"),
         ("ssh://me:secret@host/x", "a password does not belong"),
         ("ssh://-oProxyCommand=x/y", "is no name of a machine"),
+        ("ssh://%2DoProxyCommand=x@host/y", "is no name of a machine or of its user"),
+        ("ssh://host%20-oProxyCommand=x/y", "is no name of a machine"),
+        ("git+ssh://%2Doa@host/y", "is no name of a machine or of its user"),
+        ("ssh://host/%0a!touch%20x", "is no path of a log"),
+        ("ssh://host:port/x", "ssh://… is no address (Port"),
+        ("git+file://host/x", "git+file://… is none of"),
     ],
 )
 def test_a_place_that_cannot_be_one_is_said_to_be(run, said, place, told):

@@ -62,6 +62,7 @@ from yester.sharing.merge import (
 from yester.sharing.segments import (
     FIRST,
     HEAD,
+    MOST_BYTES,
     BadSegment,
     LogHead,
     SegmentName,
@@ -242,8 +243,8 @@ class Roam:
             following.unlink()
         if head.log != state.log or head.key != key.id:
             raise SourceError(
-                f"{self.transport.where} has another key since; join it with the new recovery "
-                f"code: yester roam --join {self.transport.where}"
+                f"{self.transport.where} has another key since, or an old one was put back; join "
+                f"it with the new recovery code: yester roam --join {self.transport.where}"
             )
         listed = list_segments(state.log, files)
         self._settle_outbox(listed)
@@ -336,7 +337,7 @@ class Roam:
                 paths = [one.path for one in new[at : at + _FETCHED]]
                 fetched = self.transport.read_files(paths)
             try:
-                mark = self._read_segment(key, name, fetched.pop(name.path, b""), known, merge)
+                mark = self._read_segment(key, name, fetched.pop(name.path, None), known, merge)
             except BadSegment as error:
                 self.report.problems.append(str(error))
                 stopped.add(name.machine)
@@ -373,10 +374,14 @@ class Roam:
         self,
         key: Key,
         name: SegmentName,
-        data: bytes,
+        data: bytes | None,
         known: dict[tuple[str, int], list[str]],
         merge: Merge,
     ) -> str:
+        if data is None:
+            raise BadSegment(
+                f"{name.label} is none: a link or a folder, or larger than {MOST_BYTES:,} bytes"
+            )
         segment = open_segment(key, name, data)
         before = (
             known.get((name.machine, name.number - 1), []) if name.number > 1 else [FIRST.hex()]
@@ -585,9 +590,9 @@ class Outgoing:
                 lines.append(line)
                 rows.append(log_row)
                 size += len(encode_line(line)) if isinstance(line, ItemLine) else 1_000
-            if len(lines) >= _MOST_LINES or size >= _MOST_BYTES:
-                yield lines, rows, []
-                lines, rows, size = [head], [], 0
+                if len(lines) >= _MOST_LINES or size >= _MOST_BYTES:
+                    yield lines, rows, []
+                    lines, rows, size = [head], [], 0
         gone_lines, gone = self._list_gone()
         lines += gone_lines
         new = not self._store.entries(LogSegment, {"machine": self._own}, Paging(1))

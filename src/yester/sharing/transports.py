@@ -11,17 +11,18 @@ that a repository could have set. Where the home has a file `roam.ssh_config`, i
 
 from __future__ import annotations
 
-import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
+from errno import EFBIG, EINVAL, ELOOP
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from yester.errors import SourceError, UsageError
-from yester.files import read_bytes, replace_file
+from yester.files import read_bytes, replace_file, sync_folder
 from yester.git import PATH
 from yester.sharing.segments import HEAD, MOST_BYTES
 
@@ -29,6 +30,10 @@ _BRANCH = "refs/heads/yester"
 _PATIENCE = 600.0  # seconds for one program
 _ATTEMPTS = 5  # to push, where others push at the same time
 _KEPT = ("HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK")
+_OWN = (  # settings of git's that a repository could name a program in
+    "-c core.hooksPath=/dev/null -c protocol.ext.allow=never -c core.alternateRefsCommand=true"
+    " -c core.fsmonitor=false -c receive.autogc=false"
+)
 _SSH_OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=20")
 
 
@@ -41,7 +46,7 @@ class Transport(Protocol):
         """All there are now; those that were looked at are those that `read_files` reads."""
 
     def read_files(self, paths: Sequence[str]) -> dict[str, bytes]:
-        """Those that are there."""
+        """Those that are there, and can be segments: no links, and not larger."""
 
     def write_files(self, files: Mapping[str, bytes]) -> None:
         """The head last: it names the others. On the disk there when this returns."""
@@ -58,14 +63,22 @@ def open_transport(url: str, home: Path, environ: Mapping[str, str]) -> Transpor
         if not path.is_absolute():
             raise UsageError(f"{url!r} is no full path of a folder; write it from / or ~ on")
         return Folder(path)
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        named, port = bool(parts.hostname), parts.port  # noqa: F841 -- reading it checks it
+    except ValueError as error:
+        raise UsageError(f"{scheme}://… is no address ({error})") from None
     if parts.password:
         raise UsageError("a password does not belong into the address; use a key, or an agent")
-    if (parts.hostname or "").startswith("-") or (parts.username or "").startswith("-"):
-        raise UsageError(f"{parts.hostname!r} is no name of a machine")
-    if scheme == "ssh" and parts.hostname and len(parts.path) > 1:
+    # None may become an option of ssh's, or a command of sftp's.
+    for name in map(unquote, (parts.hostname or "", parts.username or "")):
+        if name.startswith("-") or " " in name or not name.isprintable():
+            raise UsageError(f"{name!r} is no name of a machine or of its user")
+    if not unquote(parts.path).isprintable():
+        raise UsageError(f"{unquote(parts.path)!r} is no path of a log")
+    if scheme == "ssh" and named and len(parts.path) > 1:
         return Sftp(url, home, environ)
-    if scheme in ("git+ssh", "git+file") and len(parts.path) > 1:
+    if scheme == ("git+ssh" if named else "git+file") and len(parts.path) > 1:
         return Git(url, home, environ)
     raise UsageError(
         f"{scheme}://… is none of a folder's path, ssh://HOST/FOLDER, git+ssh://HOST/REPOSITORY"
@@ -82,8 +95,13 @@ class Folder:
     def list_files(self) -> set[str]:
         if not self._root.is_dir():
             raise SourceError(f"{self.where} is not there; is the drive connected?")
-        found = (path for path in self._root.glob("*/*/*") if path.is_file())
+        # Links lead to where nothing of a log's is: into what else this user may write.
+        folders = (path for path in self._root.glob("*/*") if not self._leads_away(path))
+        found = (path for folder in folders for path in folder.glob("*") if path.is_file())
         return {str(path.relative_to(self._root)) for path in (*found, *self._root.glob(HEAD))}
+
+    def _leads_away(self, folder: Path) -> bool:
+        return any(one.is_symlink() for one in (folder, folder.parent) if self._root in one.parents)
 
     def read_files(self, paths: Sequence[str]) -> dict[str, bytes]:
         found = {}
@@ -93,14 +111,18 @@ class Folder:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                raise SourceError(f"{self._root / path}: {error.strerror}") from None
+                if error.errno not in (EFBIG, EINVAL, ELOOP):
+                    raise SourceError(f"{self._root / path}: {error.strerror}") from None
         return found
 
     def write_files(self, files: Mapping[str, bytes]) -> None:
         try:
             for path, data in sorted(files.items(), key=lambda pair: pair[0] == HEAD):
+                folder = (self._root / path).parent
+                if self._leads_away(folder):
+                    raise SourceError(f"{folder}: is a link; nothing is written there")
                 replace_file(self._root / path, data, sync=True)
-                _sync_folder((self._root / path).parent)
+                sync_folder(folder)
         except OSError as error:
             raise SourceError(f"{self.where} cannot be written ({error.strerror})") from None
 
@@ -111,16 +133,6 @@ class Folder:
             for empty in (folder, folder.parent):
                 if empty != self._root and empty.is_dir() and not any(empty.iterdir()):
                     empty.rmdir()
-
-
-def _sync_folder(path: Path) -> None:
-    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(number)
-    except OSError:  # some network drives cannot
-        pass
-    finally:
-        os.close(number)
 
 
 # --- programs of the system's --------------------------------------------------------------------
@@ -167,16 +179,18 @@ class Sftp:
         port = ["-P", str(parts.port)] if parts.port else []
         user = f"{unquote(parts.username)}@" if parts.username else ""
         self._words = ["sftp", "-q", *_ssh_config(home), *_SSH_OPTIONS, *port, "-b", "-"]
-        self._words.append(f"{user}{host}")
+        self._words += ["--", f"{user}{host}"]
         self._env = _clean_environment(environ)
 
     def list_files(self) -> set[str]:
         """Of a folder that is not there, or is empty, a listing fails: it is made first."""
         out = self._ask(
-            f"-mkdir {self._quote('')}", f"cd {self._quote('')}", "-ls -1 LOG", "-ls -1 */*/*"
+            f"-mkdir {self._quote('')}", f"cd {self._quote('')}", "-ls -n LOG", "-ls -n */*/*"
         )
-        lines = (line.strip() for line in out.decode("utf-8", "replace").splitlines())
-        return {line for line in lines if line and not line.startswith("sftp>")}
+        # -rw------- ? 0 0 SIZE Nov 19 12:53 PATH
+        rows = map(str.split, out.decode("utf-8", "replace").splitlines())
+        files = [row for row in rows if len(row) == 9 and row[0].startswith("-")]
+        return {row[8] for row in files if row[4].isdigit() and int(row[4]) <= MOST_BYTES}
 
     def read_files(self, paths: Sequence[str]) -> dict[str, bytes]:
         with TemporaryDirectory(prefix="roam-", dir=self._home / "run") as name:
@@ -188,10 +202,8 @@ class Sftp:
             self._ask(*gets)
             parts = {path: folder / str(at) for at, path in enumerate(paths)}
             there = {path: part for path, part in parts.items() if part.exists()}
-            try:
-                return {path: read_bytes(part, MOST_BYTES) for path, part in there.items()}
-            except OSError as error:
-                raise SourceError(f"{self.where}: {error.strerror}") from None
+            sized = {p: part for p, part in there.items() if part.stat().st_size <= MOST_BYTES}
+            return {path: part.read_bytes() for path, part in sized.items()}
 
     def write_files(self, files: Mapping[str, bytes]) -> None:
         with TemporaryDirectory(prefix="roam-", dir=self._home / "run") as name:
@@ -242,7 +254,10 @@ class Git:
     def __init__(self, url: str, home: Path, environ: Mapping[str, str]) -> None:
         self.where, self._home, self._clone = url, home, home / "roam.git"
         self._url = url.removeprefix("git+")
-        ssh = " ".join(["ssh", *(f"'{word}'" for word in _ssh_config(home)), *_SSH_OPTIONS])
+        # What serves a repository on a disk is a program of this machine, and the repository's own
+        # configuration and hooks are of whoever can write there.
+        self._serving = "" if self._url.startswith("ssh") else f"GIT_ALLOW_PROTOCOL=none git {_OWN}"
+        ssh = shlex.join(["ssh", *_ssh_config(home), *_SSH_OPTIONS])
         self._env = _clean_environment(
             environ, GIT_TERMINAL_PROMPT="0", GIT_SSH_COMMAND=ssh, GIT_DIR=str(self._clone),
             GIT_INDEX_FILE=str(self._clone / "roam.index"), GIT_AUTHOR_NAME="yester",
@@ -263,12 +278,16 @@ class Git:
         """The branch as it is there now; only where it is another one than we have."""
         if not (self._clone / "HEAD").exists():
             self._git("init", "-q", "--bare", str(self._clone))
-        there = self._git("ls-remote", self._url, _BRANCH).split()
+        there = self._git("ls-remote", *self._serve("upload"), self._url, _BRANCH).split()
         tip = there[0] if there else ""
         have = self._git("for-each-ref", "--format=%(objectname)", _BRANCH).strip()
         if tip and tip != have:
-            self._git("fetch", "-q", "--no-tags", self._url, f"+{_BRANCH}:{_BRANCH}")
+            words = (*self._serve("upload"), "--no-tags", self._url, f"+{_BRANCH}:{_BRANCH}")
+            self._git("fetch", "-q", *words)
         self._tip = tip
+
+    def _serve(self, what: str) -> Sequence[str]:
+        return [f"--{what}-pack={self._serving} {what}-pack"] if self._serving else []
 
     def read_files(self, paths: Sequence[str]) -> dict[str, bytes]:
         if not self._tip:
@@ -305,8 +324,8 @@ class Git:
             commit = self._git("commit-tree", "-m", "yester", self._git("write-tree").strip())
             commit = commit.strip()
             pushed = self._try(
-                "push", "-q", f"--force-with-lease={_BRANCH}:{self._tip}", self._url,
-                f"{commit}:{_BRANCH}",
+                "push", "-q", *self._serve("receive"),
+                f"--force-with-lease={_BRANCH}:{self._tip}", self._url, f"{commit}:{_BRANCH}",
             )  # fmt: skip
             if not pushed.returncode:
                 self._git("update-ref", _BRANCH, commit)
@@ -325,5 +344,4 @@ class Git:
         return done.stdout
 
     def _try(self, *words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        options = ("-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never")
-        return _run_program(["git", *options, *words], self._home, self._env, given)
+        return _run_program(["git", *_OWN.split(), *words], self._home, self._env, given)
