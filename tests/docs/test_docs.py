@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -13,6 +14,7 @@ import click
 import pytest
 
 from tests.table import each
+from yester import __version__
 from yester.agents.descriptors import AGENTS
 from yester.config import SETTINGS
 from yester.faces.cli.app import COMMANDS, GROUPS, MORE, SECTIONS, cli, find_rows
@@ -283,3 +285,12 @@ def test_every_test_that_proves_a_promise_is_there():
     named = re.findall(r"`(tests/[\w/]+\.py)`", (ROOT / "docs" / "trust.md").read_text("utf-8"))
     assert len(named) > 15
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.requirement("OPS-04")
+def test_package_plugin_and_changelog_name_the_same_version():
+    """A tag makes the release of it, and is refused where they differ."""
+    manifest = json.loads((ROOT / "plugin" / ".claude-plugin" / "plugin.json").read_text("utf-8"))
+    newest = re.search(r"^## (\S+), ", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    assert newest is not None
+    assert {manifest["version"], newest[1]} == {__version__}

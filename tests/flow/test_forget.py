@@ -260,7 +260,7 @@ def test_a_project_that_is_called_so_is_named_and_goes_by_its_own_word(run, home
     transcript(OTHER).talk(1, SECRET)
     run("index")
     shown = run("forget", "--query", SECRET, "--yes")
-    assert f"A project is called so: yester forget --project {SECRET}" in shown.out
+    assert f"The project of this name as well: yester forget --project {SECRET}" in shown.out
     assert holds(home)
     assert run("forget", "--project", SECRET, "--yes").code == 0
     assert run("index").code == 0

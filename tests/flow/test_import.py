@@ -291,7 +291,7 @@ def test_import_alone_shows_what_there_is_and_imports_what_is_named(run, own_hom
     build_database(path, schema(49), claude_mem_rows(3))
     shown = run("import")
     assert (shown.code, "claude-mem" in shown.out) == (0, True)
-    (row,) = run("import", "--json").json
+    (row,) = run("import", "--json").json["found"]
     assert (row["records"], row["already_in"], row["oldest"]) == (7, 0, "2026-02-02")
     dry = run("import", "claude-mem", "--dry-run", "--json").json
     assert (dry["records"], dry["known"], dry["kinds"]["observation"]) == (7, 0, 3)
@@ -299,7 +299,7 @@ def test_import_alone_shows_what_there_is_and_imports_what_is_named(run, own_hom
     done = run("import", "claude-mem")
     assert done.out.strip() == "7 new, 2 left out"
     assert "Refunds are idempotent" in run("recall", "idempotent refunds").out
-    assert run("import", "--json").json[0]["already_in"] == 7
+    assert run("import", "--json").json["found"][0]["already_in"] == 7
     assert run("import", "claude-mem").out.strip() == "nothing new in 1 file"
     assert run("import", "rageltd").code == 1
 

@@ -111,3 +111,13 @@ def test_the_command_shows_each_session_with_its_rows_and_their_cost(memory, run
     assert [s["session"] for s in answer] == ["session-2"]
     assert [hit["kind"] for hit in answer[0]["hits"]] == ["prompt", "observation", "message"]
     assert "Totals differed because of rounding." in run("recent", "--format", "full").out
+
+
+def test_what_a_turn_left_is_not_listed_beside_its_card_of_the_same_title(memory):
+    """`distil` calls both by what came of the turn."""
+    rows = session(1, *SUMMED_UP)
+    for row in rows[1::2]:
+        row["title"] = "Round totals once"
+    memory.add(rows)
+    ((_, hits),) = memory.recent()
+    assert [hit.kind for hit in hits] == ["summary"]

@@ -64,7 +64,7 @@ def test_what_the_user_calls_useful_comes_first_until_it_is_taken_back(memory, h
     assert "use" not in explained[1].factors
     run("feedback", str(last.id), "--useless")  # the last word counts
     assert order(memory) == before
-    assert run("feedback", str(last.id), "--json").json == [
+    assert run("feedback", str(last.id), "--json").json["items"] == [
         {
             "id": last.id,
             "shown": 0,

@@ -131,7 +131,8 @@ def forget_items(
     answer = _describe_forgetting(memory, request.yes, gone, found)
     for one in store.projects() if chosen.words else ():
         if has_words(f"{one.name} {one.root}", chosen.words):
-            answer.message += f" A project is called so: yester forget --project {one.name}"
+            name = quote(one.name)
+            answer.message += f"\nThe project of this name as well: yester forget --project {name}"
     if request.yes and (gone or found.sessions or projects or chosen.words):
         roots = [one.root for one in store.projects() if one.key in projects and one.root]
         keys = sorted({one.key for one in found.sessions})

@@ -207,10 +207,12 @@ def _session_story(store: Store, session: Session, rows: int) -> list[Item]:
     summaries = store.select(replace(here, kinds=("summary",)), Paging(rows))
     here_after = replace(here, since=summaries[0].epoch + 1) if summaries else here
     ending = summaries[:1] + _closing_message(store, here_after)
+    titles = {one.title for one in summaries} - {""}
+    noted = store.select(replace(here, kinds=_INDEX), Paging(rows))
     others = [
         *summaries[1:],
         *store.select(replace(here_after, kinds=("prompt",)), Paging(rows)),
-        *store.select(replace(here, kinds=_INDEX), Paging(rows)),
+        *(one for one in noted if one.title not in titles),  # a card says the same, and more
     ]
     # How it ended is worth more than any one thing that happened on the way.
     kept = ending + sorted(others, key=_time_order, reverse=True)[: max(rows - len(ending), 0)]

@@ -388,7 +388,7 @@ def _print_output(app: App, output: Output, as_json: bool, fenced: bool) -> None
     if output.error is not None:
         raise output.error
     for text in filter(None, () if as_json else (output.hint, output.nothing)):
-        click.echo(fit_line(text, terminal_width(sys.stderr)), err=True)
+        print_note(text)
     if output.nothing or output.code:
         click.get_current_context().exit(output.code or 1)
 
@@ -462,8 +462,13 @@ def _print_lines(app: App, lines: Iterable[str], fenced: bool) -> None:
         click.echo(line)
 
 
+def print_note(text: str) -> None:
+    """Beside the answer: what is being done, or what to do next."""
+    click.echo(fit_line(text, terminal_width(sys.stderr)), err=True)
+
+
 def print_warning(text: str) -> None:
-    click.echo(fit_line(f"yester: {text}", terminal_width(sys.stderr)), err=True)
+    print_note(f"yester: {text}")
 
 
 # --- long runs ------------------------------------------------------------------------------------
@@ -505,18 +510,23 @@ class Command(click.Command):
     def _list_faults(
         self, ctx: click.Context, args: list[str], first: click.BadParameter
     ) -> Iterable[str]:
-        found = [first.format_message()]
+        found = [_join_lines(first)]
         values, rest, _ = self.make_parser(ctx).parse_args(args)
         for one in self.get_params(ctx):
             try:
                 _, rest = one.handle_parse_result(ctx, values, rest)
             except click.BadParameter as error:
-                found.append(error.format_message())
+                found.append(_join_lines(error))
         return dict.fromkeys(found)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_help_text(ctx, formatter)
         _write_other_names(ctx, formatter)
+
+
+def _join_lines(error: click.BadParameter) -> str:
+    """click writes what may be chosen below each other."""
+    return " ".join(error.format_message().split())
 
 
 class LazyGroup(click.Group):

@@ -25,7 +25,9 @@ def config_command(app: App) -> Output:
     def setting_lines() -> Iterator[str]:
         yield f"file  {known.file}"
         for one in known.settings:
-            yield f"\n{one.name} = {_format_value(one.value)}  ({one.origin})\n    {one.help}"
+            value = _format_value(one.value)
+            is_ = f"{one.name} = {value}  ({one.origin})" if value else f"{one.name}  (not set)"
+            yield f"\n{is_}\n    {one.help}"
 
     values = {one.name: {"value": one.value, "from": one.origin} for one in known.settings}
     return Output({"file": known.file, "settings": values}, setting_lines())

@@ -142,7 +142,8 @@ def feedback_command(app: App, /, ids: tuple[str, ...], **given: bool) -> Output
     numbers = [_parse_id(text) for text in ids]
     record_feedback(app.memory, numbers, "".join(chosen))
     found = describe_use(app.reading, numbers)
-    return Output(found, (f"#{one.id}  {_rate_use(one)}  {_describe_use(one)}" for one in found))
+    lines = (f"#{one.id}  {_rate_use(one)}  {_describe_use(one)}" for one in found)
+    return Output({"items": found}, lines)
 
 
 def _rate_use(one: Use) -> str:

@@ -11,11 +11,17 @@ import click
 
 from yester.clock import format_day
 from yester.errors import UsageError, YesterError
-from yester.faces.cli.app import App, Output, command
-from yester.faces.cli.screen import count_noun, describe_items
+from yester.faces.cli.app import App, Output, command, print_note
+from yester.faces.cli.screen import (
+    align_rows,
+    count_noun,
+    describe_items,
+    table_lines,
+    terminal_width,
+)
 from yester.faces.cli.services import drain_spool, end_process
 from yester.operations import forget
-from yester.operations.privacy import Privacy, VerifyRequest, show_privacy, verify_absence
+from yester.operations.privacy import Privacy, Stored, VerifyRequest, show_privacy, verify_absence
 from yester.operations.request import NoRequest, make_request
 
 _HOW = "Nothing was done. Do it with: --yes"
@@ -57,12 +63,12 @@ def _take_in_spool(app: App, yes: bool) -> None:
     with suppress(YesterError):  # what cannot be taken in is looked at where it is
         drain_spool(app.home)
     if yes and end_process(app.home):
-        click.echo("the worker has ended; the next session starts it again", err=True)
+        print_note("the worker has ended; the next session starts it again")
 
 
 def _tell_progress(what: str, done: int, of: int) -> None:
     if sys.stderr.isatty() and (of > 1 or not done):
-        click.echo(f"{what} {done}/{of}" if of > 1 else f"{what} …", err=True)
+        print_note(f"{what} {done}/{of}" if of > 1 else f"{what} …")
 
 
 def _forgetting_lines(found: forget.Forgetting) -> Iterator[str]:
@@ -75,11 +81,14 @@ def _forgetting_lines(found: forget.Forgetting) -> Iterator[str]:
     if found.marked:
         ids = ", ".join(f"#{id_}" for id_ in found.marked)
         yield f"  memories that stay without this evidence: {ids}"
-    for one in found.samples:
-        yield f"  #{one.id} {one.kind}  {format_day(one.date)}  {one.project}  {one.title}"
+    samples = [
+        (f"  #{one.id}", one.kind, format_day(one.date), one.project, one.title)
+        for one in found.samples
+    ]
+    yield from align_rows(samples, terminal_width(sys.stdout), flexible=4)
     yield from _backup_lines(found)
     if found.elsewhere:
-        yield "Not yester's, and still there:"
+        yield "Your agents' own files hold it too; yester leaves them alone. To remove them:"
         for other in found.elsewhere[:_SHOWN]:
             named = other.path in other.command  # it need not be said twice
             told = other.command if named else f"{other.path}\n    {other.command}"
@@ -136,17 +145,22 @@ def privacy_command(app: App) -> Output:
     return Output(found, _privacy_lines(found))
 
 
+def _describe_project(one: Stored) -> dict[str, Any]:
+    return {
+        "project": one.project + (" (private)" if one.private else ""), "items": one.items,
+        "prompts": one.kinds.get("prompt", 0), "characters": one.characters,
+        "from": format_day(one.oldest), "to": format_day(one.newest),
+    }  # fmt: skip
+
+
 def _privacy_lines(found: Privacy) -> Iterator[str]:
     yield f"Stored in {found.home}, readable for you alone:"
-    for one in found.projects:
-        since = f"{format_day(one.oldest)} to {format_day(one.newest)}"
-        size = f"{one.characters:,} characters"
-        private = " (private)" if one.private else ""
-        yield f"  {one.project}{private}: {describe_items(one.kinds)}; {since}; {size}"
+    yield from table_lines([_describe_project(one) for one in found.projects])
+    yield ""
     for file in found.files:
         size = f"{file.bytes / 1e6:,.1f} MB"
         yield f"  {file.what}: {count_noun(file.files, 'file')}, {size}"
-    yield "Of these folders nothing is kept: " + (", ".join(found.excluded) or "none is excluded")
+    yield f"\nExcluded, so that nothing is kept of it: {', '.join(found.excluded) or 'nothing'}"
     yield "What leaves this machine:" + ("" if found.leaves else " nothing")
     yield from (f"  {one.what} → {one.where}  ({one.setting})" for one in found.leaves)
     kept_out = f"{found.named_secrets} named secrets, {found.forgotten:,} marks of forgotten things"

@@ -12,7 +12,15 @@ import msgspec
 from yester.capture.rules import load_rules
 from yester.clock import format_day
 from yester.errors import NotFound, NotYours, SourceError
-from yester.faces.cli.app import App, Output, command, long_run, print_warning, render_json
+from yester.faces.cli.app import (
+    App,
+    Output,
+    command,
+    long_run,
+    print_note,
+    print_warning,
+    render_json,
+)
 from yester.faces.cli.screen import count_noun, join_counts, table_lines
 from yester.ingest.transcripts import Report
 from yester.operate.importers import base as importers
@@ -27,7 +35,7 @@ def offer_imports(app: App, as_json: bool) -> None:
     previews = [_preview(app, one) for one in found]
     rows = [_describe_found(one, preview) for one, preview in zip(found, previews, strict=True)]
     if as_json:
-        click.echo(render_json(rows))
+        click.echo(render_json({"found": rows}))
         return
     if not found:
         labels = ", ".join(one.label for one in _IMPORTERS.values())
@@ -38,7 +46,7 @@ def offer_imports(app: App, as_json: bool) -> None:
     click.echo("\n".join(table_lines(rows)))
     if not sys.stdin.isatty():
         names = dict.fromkeys(f"yester import {one.importer.name}" for one in found)
-        click.echo(f"to import: {', '.join(names)}", err=True)
+        print_note(f"to import: {', '.join(names)}")
         return
     for one, preview in zip(found, previews, strict=True):
         new = preview.records - preview.known

@@ -23,7 +23,7 @@ from yester.cards.turns import DistilRules, distilled_items
 from yester.clock import parse_time
 from yester.errors import ModelError, NotFound, SourceError, UsageError
 from yester.faces.cli import app as shared
-from yester.faces.cli.app import App, Output, command
+from yester.faces.cli.app import App, Output, command, print_note
 from yester.faces.cli.notes import summarise_notes
 from yester.faces.cli.rows import whole_lines
 from yester.faces.cli.screen import count_noun, join_counts
@@ -74,13 +74,13 @@ def index_command(
     found = [(agent, path) for agent, path in everything if _changed_at(path) >= oldest]
     if rebuilt := rebuild_if_stale(app.store):
         items = count_noun(rebuilt, "item")
-        click.echo(f"words are taken apart in a new way; {items} indexed anew", err=True)
+        print_note(f"words are taken apart in a new way; {items} indexed anew")
     apply_names(app.store, app.projects)
     if joins := join_all(app.store, app.projects, app.now):
-        click.echo(
-            f"work trees that are gone were joined with their repositories: "
-            f"{describe_joins(app.store, joins)} (undo: yester doctor --undo-join NAME)", err=True
-        )  # fmt: skip
+        print_note(
+            "work trees that are gone were joined with their repositories: "
+            f"{describe_joins(app.store, joins)} (undo: yester doctor --undo-join NAME)"
+        )
     options = Options(app.config.flag("thinking"), app.config.flag("subagents"))
     secrets = FoundSecrets(app.home)
     secrets.refresh()
@@ -338,7 +338,7 @@ def _refine_sessions(app: App, chosen: DistilRules, sessions: list[Session] | No
 
     def tell_estimate(estimate: str) -> None:
         if not estimates:
-            click.echo(f"{count_noun(number, 'turn')} to refine; {estimate}", err=True)
+            print_note(f"{count_noun(number, 'turn')} to refine; {estimate}")
         estimates.append(estimate)
 
     asker = open_asker(app.config, app.store, tell_estimate)

@@ -16,7 +16,15 @@ from yester.clock import format_day, format_minute
 from yester.context.lines import one_line
 from yester.errors import ConfigError, NotFound, UsageError
 from yester.faces.cli import rows
-from yester.faces.cli.app import App, Output, choose_filters, command, print_warning, render_json
+from yester.faces.cli.app import (
+    App,
+    Output,
+    choose_filters,
+    command,
+    print_note,
+    print_warning,
+    render_json,
+)
 from yester.faces.cli.rows import Page, hit_as_json, hit_lines, join_names, page_lines, whole_lines
 from yester.faces.cli.screen import align_rows, count_noun, make_bold, strip_steering
 from yester.memories.chains import list_chain
@@ -83,7 +91,7 @@ def _tell_backlog(app: App, explain: bool) -> None:
         return
     backlog = vector_backlog(app.reading)
     if backlog.waiting and (explain or backlog.waiting >= _MUCH * backlog.items):
-        click.echo(f"{backlog} (yester status)", err=True)
+        print_note(f"{backlog} (yester status)")
 
 
 def _find_reason(app: App, filters: Filters) -> str:
@@ -134,7 +142,7 @@ def _answer_lines(
     if answer.hits and "digest" in value:
         yield from _digest_lines(app, value["digest"])
     if answer.hits and (reached := _REACHED.get(answer.reach)):
-        click.echo(reached, err=True)
+        print_note(reached)
     if given["raw"] or given["form"] == "full":
         yield from whole_lines(app, answer.hits, weights=answer.weights)
     else:
@@ -209,7 +217,7 @@ def show_command(app: App, ids: tuple[str, ...], form: str) -> Output:
         if item.status != "active":
             more = f": yester memory show {item.id}" if item.kind == "memory" else ""
             told = _ECHOED if item.status == ECHO else f"is {item.status}{more}"
-            click.echo(f"#{item.id} {told}", err=True)
+            print_note(f"#{item.id} {told}")
     missing = ", ".join(text for text, found in by_text.items() if not found)
     rows = [hit_as_json(one, full=full) for one in hits]
     return Output(

@@ -20,7 +20,7 @@ from yester import machine
 from yester.capture.question import ask_health, ask_worker
 from yester.capture.spool import open_spool
 from yester.errors import StoreBusy, UsageError, YesterError
-from yester.faces.cli.app import App, Output, command, make_group, read_address
+from yester.faces.cli.app import App, Output, command, make_group, print_note, read_address
 from yester.faces.cli.screen import count_noun
 from yester.faces.cli.status import (
     describe_status,
@@ -181,7 +181,7 @@ def end_process(home: Path, name: str = WORKER) -> int:
         home, name, pid, 2.0, killed=True
     ):
         said = f"the {what} (pid {pid}) did not end when it was asked, so it was killed{kept}"
-        click.echo(said, err=True)
+        print_note(said)
         return pid
     raise YesterError(
         f"{home / 'run' / name} is held by a {what} that does not end, and process {pid}, which it "
