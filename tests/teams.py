@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 
 from tests import postgres
+from tests.capturing import until
 from tests.serving import NO_MODEL, Said, Serving, at_once
 from yester.caller import Role, Scope
 from yester.faces.http.guard import Slowdown
@@ -60,26 +61,38 @@ class Counting:
     def __init__(self, name: str, role: str, delay: float = 0.0) -> None:
         self._delay = delay
         self._socket = socket.create_server(("127.0.0.1", 0))
+        self._ends: list[socket.socket] = []
         there = psycopg.conninfo.conninfo_to_dict(postgres.server())
+        self._name, self._role = name, role
         self._database = f"{there['host']}/.s.PGSQL.{there.get('port', 5432)}"
         port = self._socket.getsockname()[1]
         self.url = f"postgresql://{role}@127.0.0.1:{port}/{name}?sslmode=disable&gssencmode=disable"
         self.statements = self.trips = 0
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._pumps: list[threading.Thread] = []
+        self._acceptor = threading.Thread(target=self._accept, daemon=True)
+        self._acceptor.start()
 
     def _accept(self) -> None:
         with suppress(OSError):  # closed
             while True:
                 client = self._socket.accept()[0]
                 database = socket.socket(socket.AF_UNIX)
+                self._ends += [client, database]
                 database.connect(self._database)
                 for source, target in ((client, database), (database, client)):
                     counted = source is client
                     pump = threading.Thread(target=self._pump, args=(source, target, counted))
                     pump.daemon = True
+                    self._pumps.append(pump)
                     pump.start()
 
     def _pump(self, source: socket.socket, target: socket.socket, counted: bool) -> None:
+        with suppress(OSError):  # either of them may end the connection
+            self._pass_on(source, target, counted)
+        with suppress(OSError):
+            target.shutdown(socket.SHUT_RDWR)
+
+    def _pass_on(self, source: socket.socket, target: socket.socket, counted: bool) -> None:
         pending, begun, last = b"", False, b""
         while data := source.recv(1 << 16):
             pending += data if counted else b""
@@ -95,10 +108,27 @@ class Counting:
             if self._delay and not counted:
                 time.sleep(self._delay)
             target.sendall(data)
-        target.close()
+
+    def settle(self) -> Counting:
+        """Once no transaction is open: an answer can be there before the last one has ended."""
+        busy = "SELECT 1 FROM pg_stat_activity WHERE (datname, usename) = (%s, %s)"
+        busy += " AND state <> 'idle'"
+        with psycopg.connect(postgres.server(), autocommit=True) as server:
+            until(lambda: server.execute(busy, [self._name, self._role]).fetchone() is None)
+        return self
 
     def close(self) -> None:
+        """Together with the connections, whose threads end by that."""
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._acceptor.join()
         self._socket.close()
+        for end in self._ends:
+            with suppress(OSError):  # it has ended already
+                end.shutdown(socket.SHUT_RDWR)
+        for pump in self._pumps:
+            pump.join()
+        for end in self._ends:
+            end.close()
 
 
 class Team:

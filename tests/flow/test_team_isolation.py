@@ -160,13 +160,13 @@ def test_what_is_foreign_and_what_is_absent_is_answered_alike_and_as_fast(team):
         values |= {"ids": [id_]} if "ids" in names else {}
         values |= {"anchor": str(id_)} if "anchor" in names else {}
         path = one.path.replace("{id}", str(id_)).replace("{session}", f"S{id_}")
-        before = database.statements
+        before = database.settle().statements
         if one.has_body:
             said = server.send(path, values, one.method, other)
         else:
             said = server.ask(one.method, f"{path}?anchor={id_}" if values else path, token=other)
         body = re.sub(rb"\b(S?)%d\b" % id_, rb"\1ID", _TIME.sub(b"", said.body))
-        return said.status, body, database.statements - before
+        return said.status, body, database.settle().statements - before
 
     with closing(database), team.serving(url=database.url, threads=1) as server:
         named = {"ids", "anchor"}
