@@ -53,10 +53,11 @@ def test_lines_are_those_of_the_very_file_and_project(store):
     assert len(found(store, "lib/src/pay.py")) == 0
 
 
+@pytest.mark.parametrize("path", ["src/pay.py", "/tree/src/pay.py"])
 def test_of_the_turns_that_edited_a_sessions_files_those_count_more_whose_lines_it_has_changed(
-    store,
+    store, path
 ):
-    wrote = replace(EDIT, ref="a", session="a", prompt_number=1)
+    wrote = replace(EDIT, ref="a", session="a", prompt_number=1, files_modified=(path,))
     beside = used(file_path="src/pay.py", old_string="", new_string="refund(order, reason)")
     beside = replace(beside, ref="b", session="b", prompt_number=1, epoch=6_000,
                      project="name:shop", files_modified=("src/pay.py",))  # fmt: skip

@@ -82,11 +82,14 @@ class LineRows(Rows):
     def _count_rewritten(
         self, touched: Mapping[str, set[int]], edits: Iterable[LineEdit]
     ) -> Counter[TurnKey]:
-        """turn → in how many files it wrote lines that the session which asks has touched."""
+        """turn → in how many files it wrote lines that the session which asks has touched; of one
+        that either of them named with its whole path, too."""
         found = {
-            (edit.turn, edit.path)
+            (edit.turn, path)
             for edit in edits
-            if not touched[edit.path].isdisjoint(compress(edit.lines, edit.added))
+            for path, lines in touched.items()
+            if f"/{edit.path}".endswith(f"/{path.lstrip('/')}")
+            and not lines.isdisjoint(compress(edit.lines, edit.added))
         }
         return Counter(turn for turn, _ in found)
 
