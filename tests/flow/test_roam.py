@@ -355,6 +355,15 @@ def test_two_machines_with_the_same_transcript_store_it_once_and_a_third_gets_on
     third.close()
 
 
+def test_when_a_machine_last_wrote_is_the_same_on_all_of_them(boxes):
+    laptop, desk = boxes
+    three_segments(laptop)
+    desk.roam()
+    seen = [{one.key: one.seen for one in box.store.entries(_machine())} for box in boxes]
+    (key,) = {one.key for one in laptop.store.entries(_machine()) if one.own}
+    assert seen[0][key] == seen[1][key] == 2_002
+
+
 def test_the_origin_of_what_came_from_elsewhere_is_known(boxes):
     laptop, desk = boxes
     laptop.say("r1", "said on the laptop, as everybody can see", 1_000)

@@ -99,7 +99,7 @@ def test_status_doctor_and_the_api_show_machines_and_what_waits(run, said, log, 
     with yester.open(said) as memory:
         memory.add([{"ref": "late", "kind": "message", "project": "shop", "text": "It waits"}])
     state = run("status", "--json").json["roam"]
-    assert [one["own"] for one in state["machines"]] == [True, False]
+    assert [one["own"] is True for one in state["machines"]] == [True, False]
     assert all(one["seen"] > 0 and one["segments"] for one in state["machines"])
     assert (state["waiting"], state["private"]) == (2, 1)
     assert "1 item waiting" in run("status").out

@@ -88,7 +88,7 @@ def _list_machines(store: Store) -> list[RoamMachine]:
         stem = one.key.partition("-")[0]
         known = found.setdefault(
             stem,
-            RoamMachine(machine=stem[:4], name="", own=one.own, seen=0, segments=0, items=0),
+            RoamMachine(machine=stem[:4], name="", own=bool(one.own), seen=0, segments=0, items=0),
         )
         known.name, known.seen = redact(one.name) or known.name, max(known.seen, one.seen)
         segments = store.totals("roam_segment", where={"machine": one.key})

@@ -195,8 +195,11 @@ class Roam:
         stem, _, rest = (before[-1] if before else "").partition("-")
         number = int(rest[:4], 16) + 1 if rest else 1
         key = f"{stem or os.urandom(6).hex()}-{number:04x}{os.urandom(4).hex()}"
-        self.store.append([Machine(key, redact(socket.gethostname()), self._now, True)])
+        self._note_writing(key)
         return key
+
+    def _note_writing(self, name: str) -> None:
+        self.store.append([Machine(name, redact(socket.gethostname()), self._now, True)])
 
     @property
     def names(self) -> list[str]:
@@ -439,6 +442,7 @@ class Roam:
         name, mark, data = seal_segment(key, log, own, number, last.mark, lines)
         replace_file(self._outbox / name.path.replace("/", ":"), data, sync=True)
         with self.store.transaction("ledger"):
+            self._note_writing(own)
             self.store.append([LogSegment(own, number, mark)])
             self.store.append([
                 replace(row, place=row.place or number) if isinstance(row, LogItem) else row
