@@ -13,7 +13,14 @@ from tests.roaming import Box
 from yester.errors import SourceError, UsageError
 from yester.model import Filters, Item, LogItem
 from yester.sharing.keys import Key, load_key
-from yester.sharing.lines import MachineLine, find_heads, name_heads
+from yester.sharing.lines import (
+    ItemLine,
+    MachineLine,
+    decode_line,
+    encode_line,
+    find_heads,
+    name_heads,
+)
 from yester.sharing.roam import load_state
 from yester.sharing.segments import (
     MOST_BYTES,
@@ -75,6 +82,13 @@ def test_a_recovery_code_brings_its_key_back_and_a_misread_one_is_refused():
         Key.from_code(wrong)
     with pytest.raises(UsageError, match="has 4 letters"):
         Key.from_code("ABCD")
+
+
+def test_a_line_says_only_what_is_not_as_usual_and_is_read_as_it_was():
+    line = ItemLine(Item("r1", "message", facts=("one",)), "h")
+    data = encode_line(line)
+    assert data == b'{"item":{"item":{"ref":"r1","kind":"message","facts":["one"]},"hash":"h"}}\n'
+    assert decode_line(data) == line
 
 
 def test_a_segment_opens_only_as_what_it_was_sealed_as():

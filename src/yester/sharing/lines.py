@@ -134,8 +134,7 @@ def told_fields(record: Struct) -> dict[str, Any]:
 def _usual_values(kind: type[Struct]) -> dict[str, Any]:
     fields = ((one.name, one.default, one.default_factory) for one in structs.fields(kind))
     given = ((name, usual if callable(make) is False else make()) for name, usual, make in fields)
-    found = {name: usual for name, usual in given if usual is not msgspec.NODEFAULT}
-    return {name: list(one) if isinstance(one, tuple) else one for name, one in found.items()}
+    return {name: usual for name, usual in given if usual is not msgspec.NODEFAULT}
 
 
 # --- out -----------------------------------------------------------------------------------------
