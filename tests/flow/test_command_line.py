@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -398,11 +399,15 @@ def test_history_shows_what_was_typed_again_and_again_until_it_is_judged(run, tr
     assert "typed this in 3 sessions" in shown
     (keep,) = re.findall(r"keep: +yester (remember .*)", shown)
     (dismiss,) = re.findall(r"dismiss: yester (feedback .*)", shown)
-    assert keep.startswith("remember --type rule --project shop 'Commit it and update the chang")
+    # As a rule it would be done in every session, unasked.
+    start = "remember --type preference --project shop 'Commit it and update the chang"
+    assert keep.startswith(start)
     assert run(*dismiss.split()).code == 0
     assert "typed this" not in run().out
     assert run("feedback", dismiss.split()[1], "--undo").code == 0
     assert "typed this" in run().out
+    assert run(*shlex.split(keep)).code == 0
+    assert "typed this" not in run().out
 
 
 def test_history_shows_an_error_that_came_back_with_what_ended_it(run, transcript):

@@ -160,13 +160,15 @@ _Typed = tuple[Item, str]  # a prompt, and the sentence of it
 
 def _find_requests(store: Store, names: Mapping[str, Project]) -> Iterator[Finding]:
     """What was typed in several sessions, then the instructions that were meant to last, the newest
-    first: those of which there is no rule yet."""
+    first: those of which nothing is kept yet. Only an instruction is offered as a rule: an agent
+    would follow a request such as "commit and push" in every session, unasked."""
     prompts = [
         item
         for item in store.select(Filters(kinds=("prompt",)), Paging(_PROMPTS))
         if not item.actor and item.origin == "user"
     ]
-    known = [memo.item.body or memo.item.title for memo in list_rules(store, ())]
+    preferences = store.memos(Filters(types=("preference",)))
+    known = [memo.item.body or memo.item.title for memo in (*list_rules(store, ()), *preferences)]
     for group in chain(_group_requests(prompts), _list_instructions(prompts)):
         item, text = min(group, key=lambda one: len(one[1]))
         if any(rules_agree(text, one) for one in known):
@@ -175,11 +177,13 @@ def _find_requests(store: Store, names: Mapping[str, Project]) -> Iterator[Findi
         name = names[item.project].name if item.project in names else ""
         place = f"--project {shlex.quote(name)} " if name else ""
         times, day = f"in {len(group)} sessions", format_day(item.epoch)
+        lasts = any(one.kind == "rule" for one in find_utterances(text))
+        type_ = "rule" if lasts else "preference"
         told = times if len(group) > 1 else f"on {day}, and no rule says it yet"
         yield Finding(
             kind="request", project=name, text=f"“{text}” — you typed this {told}",
             sessions=len(group), items=[one.id for one, _ in group],
-            keep=f"yester remember --type rule {place}{shlex.quote(text)}",
+            keep=f"yester remember --type {type_} {place}{shlex.quote(text)}",
             dismiss=f"yester feedback {item.id} --useless",
         )  # fmt: skip
 
