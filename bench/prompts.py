@@ -3,10 +3,11 @@ told?
 
     python bench/prompts.py FOLDER [--words] [--foreign] [--least P …]
 
-FOLDER holds `turns-*.jsonl` (project, session, turn, ts, prompt, texts, edits, files) and
-`queries.json` (session, turn, rel: the turns of other sessions whose lines this one changes). Real
-data is not part of this repository. All turns are gone through in time order; a prompt is asked as
-a hook asks: with the end of what the agent said before it and the files of its session so far.
+FOLDER holds `turns-*.jsonl` (project, session, turn, ts, prompt, texts, edits, files, and branch
+where it is known) and `queries.json` (session, turn, rel: the turns of other sessions whose lines
+this one changes). Real data is not part of this repository. All turns are gone through in time
+order; a prompt is asked as a hook asks: with the end of what the agent said before it, the branch
+and the files of its session so far.
 
 found      share of the wanted turns among the first ten (95 % by 2,000 samples of the sessions)
 told       prompts with at least one of at most two lines that pass the floor, for several floors
@@ -30,7 +31,9 @@ from statistics import mean
 from typing import Any
 
 import yester
+from yester.git import Signals
 from yester.model import Hit
+from yester.recall.beginning import branch_words
 from yester.recall.floor import LEAST_CHANCE, judge_hits
 
 _FIRST = 40  # turns that are there before anything is asked
@@ -105,8 +108,9 @@ def ask_prompts(folder: Path, words: bool, foreign: bool) -> Iterator[Asked]:
                     memory.add(waiting)
                     waiting.clear()
                     prompt = turn["prompt"][:4_000]
+                    asked = "\n".join((prompt, *branch_words(Signals(turn.get("branch", "")))))
                     hits = memory.recall(
-                        prompt, 20, project=turn["project"], scope="all" if foreign else "project",
+                        asked, 20, project=turn["project"], scope="all" if foreign else "project",
                         before=session.said, session=turn["session"], files=session.files,
                         now=datetime.fromisoformat(turn["ts"]).timestamp(),
                     )  # fmt: skip

@@ -9,6 +9,7 @@ from tests.distilling import Story, distilled
 from yester.context.block import Here
 from yester.context.prompt import at_prompt
 from yester.errors import ConfigError
+from yester.git import Signals
 from yester.model import Filters
 from yester.operations.context import ContextRequest, build_context
 from yester.project import named_project
@@ -165,6 +166,18 @@ def test_a_hook_asks_with_what_its_session_has_said_and_touched(harbour):
     own = {hit.id for hit in harbour.recall("crane report tides", session="s9", k=9)}
     assert left
     assert own.isdisjoint(left)
+
+
+@pytest.mark.requirement("REC-21")
+def test_a_hook_asks_with_the_branch_unless_it_is_that_of_all_work(harbour):
+    def find_candidates(branch: str) -> set[int]:
+        here = Here(named_project("harbour"), "s9", NOW * 1000, signals=Signals(branch=branch))
+        left = at_prompt(harbour.store, "Now make the tests of that pass, please", here).left
+        return {one.item for one in left}
+
+    dues = {item.id for item in harbour.store.select(Filters(session="s2"))}
+    assert dues.isdisjoint(find_candidates("main"))
+    assert dues & find_candidates("sam/round-harbour-dues")
 
 
 @pytest.mark.requirement("REC-24", "REC-05")

@@ -25,11 +25,12 @@ from yester.context.lines import (
 )
 from yester.context.talk import asks_back, says_little, trivial
 from yester.fence import MOST_UNITS, strip_fenced
+from yester.git import Signals
 from yester.memories.categories import order_hits
 from yester.memories.memory import GLOBAL
 from yester.memories.utterances import is_only_ruling
 from yester.model import Filters, Hit, Item, Paging, replace
-from yester.recall.beginning import changed_files
+from yester.recall.beginning import branch_words, changed_files
 from yester.recall.floor import LEAST_CHANCE, judge_hits
 from yester.recall.rank import Weights
 from yester.recall.recall import Answer, Asked, answer_question, make_hit, recall_hits
@@ -118,13 +119,13 @@ def at_prompt(store: Store, prompt: str, here: Here, given: Given | None = None)
 
 def _ask_store(store: Store, prompt: str, here: Here) -> Answer:
     """Turns, memories and notes, the best first."""
-    files = changed_files(here.signals) if here.signals is not None else ()
+    signals = here.signals or Signals()
     filters = Filters(
         projects=() if here.everywhere else (here.project.key,), without_projects=here.private
     )
     asked = Asked(
-        prompt, filters, _ASKED, explain=True, now=here.now, project=here.project.key,
-        files=files, own=_OWN, raw=True,
+        "\n".join((prompt, *branch_words(signals))), filters, _ASKED, explain=True, now=here.now,
+        project=here.project.key, files=changed_files(signals), own=_OWN, raw=True,
     )  # fmt: skip
     asked = asked.in_conversation(here.before, here.session, here.worked)
     weights = replace(here.weights or Weights(), words=_WORDS, nearest=_NEAREST)

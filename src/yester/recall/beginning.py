@@ -36,14 +36,18 @@ def changed_files(signals: Signals) -> tuple[str, ...]:
     return files if len(files) <= MOST_FILES else ()
 
 
+def branch_words(signals: Signals) -> list[str]:
+    """What the branch says of the work; nothing where it is that of all work."""
+    return [] if signals.branch.lower() in _BRANCHES_OF_ALL else _WORDS.findall(signals.branch)
+
+
 def folder_question(signals: Signals) -> str:
     """What the folder would ask, in words: the branch, the files' names, what the project is."""
-    branch = "" if signals.branch.lower() in _BRANCHES_OF_ALL else signals.branch
     stems = [PurePath(file).stem for file in _question_files(signals)[:_NAMED]]
     names = [name for _, name in signals.manifests]
     # On lines of their own they are words: a branch may be called anything.
-    words = (word for text in (branch, *stems, *names) for word in _WORDS.findall(text))
-    return "\n".join(dict.fromkeys(words))
+    words = (word for text in (*stems, *names) for word in _WORDS.findall(text))
+    return "\n".join(dict.fromkeys((*branch_words(signals), *words)))
 
 
 def relevant_hits(
