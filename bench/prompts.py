@@ -1,7 +1,8 @@
 """Prompts of real sessions: is the turn found that wrote the lines which are changed now, and is it
 told?
 
-    python bench/prompts.py FOLDER [--words] [--foreign] [--least P …]
+    python bench/prompts.py FOLDER [--words] [--foreign] [--least P …] [--without STEP …]
+                            [--out FILE] [--against FILE]
 
 FOLDER holds `turns-*.jsonl` (project, session, turn, ts, prompt, texts, edits, files, and branch
 where it is known) and `queries.json` (session, turn, rel: the turns of other sessions whose lines
@@ -14,6 +15,9 @@ told       prompts with at least one of at most two lines that pass the floor, f
 right      share of these lines that are wanted turns; of the other prompts nothing is known
 --words    without vectors
 --foreign  only what other projects have: nothing of it is wanted
+--without  one step left out: what was said in a turn as one text, the files of the session, the end
+           of the agent's last message, the branch, or what was stored of edits
+--against  such a file as --out of another run: the paired difference of what was found
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ import json
 import random
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -32,14 +36,17 @@ from typing import Any
 
 import yester
 from yester.git import Signals
-from yester.model import Hit
+from yester.model import Filters, Hit, replace
+from yester.project import named_project
 from yester.recall.beginning import branch_words
 from yester.recall.floor import LEAST_CHANCE, judge_hits
+from yester.recall.recall import Asked, recall_hits
 
 _FIRST = 40  # turns that are there before anything is asked
 _SHORTEST = 20  # characters of a prompt
 _LINES, _JUDGED = 2, 12  # told, and looked at for it
 _SAMPLES = 2_000
+_STEPS = ("said", "files", "before", "branch", "edits")
 _FLOORS = (0.2, 0.3, LEAST_CHANCE, 0.5, 0.6)
 
 
@@ -55,8 +62,8 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Asked:
-    session: str
+class Told:
+    turn: tuple[str, int]
     wanted: frozenset[tuple[str, int]]  # none: not known
     hits: Sequence[Hit]
     chances: Sequence[float]
@@ -89,7 +96,9 @@ def make_items(turn: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield base | edit | {"text": text, "files_modified": [file]}
 
 
-def ask_prompts(folder: Path, words: bool, foreign: bool) -> Iterator[Asked]:
+def ask_prompts(
+    folder: Path, words: bool, foreign: bool, without: Collection[str] = ()
+) -> Iterator[Told]:
     labels = {
         (row["session"], row["turn"]): frozenset(
             (one["session"], one["turn"]) for one in row["rel"]
@@ -102,26 +111,32 @@ def ask_prompts(folder: Path, words: bool, foreign: bool) -> Iterator[Asked]:
         if words:
             Path(home, "config.toml").write_text('embedder = "none"\n')
         with yester.open(Path(home, "memory") if not words else home) as memory:
+            weights = replace(memory.weights, said=0.0) if "said" in without else memory.weights
             for turn in read_turns(folder):
                 session, key = sessions[turn["session"]], (turn["session"], turn["turn"])
                 if key in labels or (turns > _FIRST and len(turn["prompt"]) >= _SHORTEST):
                     memory.add(waiting)
                     waiting.clear()
                     prompt = turn["prompt"][:4_000]
-                    asked = "\n".join((prompt, *branch_words(Signals(turn.get("branch", "")))))
-                    hits = memory.recall(
-                        asked, 20, project=turn["project"], scope="all" if foreign else "project",
-                        before=session.said, session=turn["session"], files=session.files,
-                        now=datetime.fromisoformat(turn["ts"]).timestamp(),
+                    branch = "" if "branch" in without else turn.get("branch", "")
+                    question = "\n".join((prompt, *branch_words(Signals(branch))))
+                    now = int(datetime.fromisoformat(turn["ts"]).timestamp() * 1000)
+                    here = named_project(turn["project"]).key
+                    filters = Filters(projects=() if foreign else (here,))
+                    asked = Asked(question, filters, 20, now=now, project=here)
+                    asked = asked.in_conversation(
+                        "" if "before" in without else session.said, turn["session"],
+                        () if "files" in without else session.files,
                     )  # fmt: skip
-                    now = datetime.fromisoformat(turn["ts"]).timestamp()
-                    judged = judge_hits(hits[:_JUDGED], prompt, turn["project"], int(now * 1000))
+                    hits = recall_hits(memory.store, asked, weights, memory.search_embedder)
+                    judged = judge_hits(hits[:_JUDGED], prompt, turn["project"], now)
                     chances = {one.hit.id: one.chance for one in judged}
                     if foreign:
                         hits = [hit for hit in hits if hit.project != turn["project"]]
                     found = [chances.get(hit.id, 0.0) for hit in hits]
-                    yield Asked(turn["session"], labels.get(key, frozenset()), hits, found)
-                waiting += make_items(turn)
+                    yield Told(key, labels.get(key, frozenset()), hits, found)
+                items = make_items(turn)
+                waiting += [one for one in items if one["role"] != "tool" or "edits" not in without]
                 turns += 1
                 session.said = turn["texts"][-1] if turn["texts"] else session.said
                 session.edited += [edit[0] for edit in turn["edits"]]
@@ -140,6 +155,11 @@ def sample_interval(values: Sequence[tuple[str, float]]) -> tuple[float, float]:
     return means[int(_SAMPLES * 0.025)], means[int(_SAMPLES * 0.975)]
 
 
+def describe_mean(shares: Mapping[tuple[str, int], float]) -> str:
+    low, high = sample_interval([(session, share) for (session, _), share in shares.items()])
+    return f"{mean(shares.values()):.3f} [{low:.3f}, {high:.3f}]"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -148,21 +168,28 @@ def main() -> None:
     parser.add_argument("--words", action="store_true", help="without vectors")
     parser.add_argument("--foreign", action="store_true", help="only what other projects have")
     parser.add_argument("--least", type=float, nargs="*", default=_FLOORS, help="floors to try")
+    parser.add_argument("--without", nargs="*", choices=_STEPS, default=(), help="steps left out")
+    parser.add_argument("--out", type=Path, help="what was found, a line of JSON per prompt")
+    parser.add_argument("--against", type=Path, help="such a file of another run")
     given = parser.parse_args()
-    asked = list(ask_prompts(given.folder, given.words, given.foreign))
+    asked = list(ask_prompts(given.folder, given.words, given.foreign, given.without))
     known = [one for one in asked if one.wanted]
 
     def turns(hits: Sequence[Hit]) -> list[tuple[str, int]]:
         return [(hit.session, hit.prompt_number) for hit in hits]
 
     if not given.foreign:
-        shares = [
-            (one.session, len(one.wanted & set(turns(one.hits[:10]))) / len(one.wanted))
-            for one in known
-        ]
-        low, high = sample_interval(shares)
-        found = mean(share for _, share in shares)
-        print(f"found {found:.3f} [{low:.3f}, {high:.3f}] of {len(known)} prompts")
+        shares = {
+            one.turn: len(one.wanted & set(turns(one.hits[:10]))) / len(one.wanted) for one in known
+        }
+        print(f"found {describe_mean(shares)} of {len(known)} prompts")
+        if given.against:
+            other = {(s, t): share for s, t, share in map(json.loads, given.against.open())}
+            gain = {turn: share - other[turn] for turn, share in shares.items() if turn in other}
+            print(f"against {given.against.name}: {describe_mean(gain)} of {len(gain)} prompts")
+        if given.out:
+            rows = (json.dumps([*turn, share]) for turn, share in shares.items())
+            given.out.write_text("".join(f"{row}\n" for row in rows))
     print("| floor | told, of all prompts | told, of those with a wanted turn | lines | right |")
     print("|---|---|---|---|---|")
     for least in given.least:
