@@ -61,11 +61,15 @@ class Story:
         self, tool: str, given: dict[str, str], output: str = "", failed: bool = False, **more: Any
     ) -> Item:
         """A use of a tool with its structure, as readers make it."""
-        body, places = join_fields(given.items(), named=False)
-        call = ToolCall(tuple(places))
-        item = self._add("message", "tool", body, tool=tool, call=call, **more)
+        item = self.starts(tool, given, **more)
         self.items[-1] = Result(output, failed).complete_call(item)
         return self.items[-1]
+
+    def starts(self, tool: str, given: dict[str, str], **more: Any) -> Item:
+        """A use of a tool of which nobody has told what came of it."""
+        body, places = join_fields(given.items(), named=False)
+        call = ToolCall(tuple(places))
+        return self._add("message", "tool", body, tool=tool, call=call, **more)
 
     def fails(self, command: str, output: str, status: int = 1) -> Item:
         return self.ran(command, f"Exit code {status}\n{output}", failed=True)

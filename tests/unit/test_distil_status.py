@@ -37,7 +37,7 @@ HISTORIES = {
                    s.prompt("open a draft"),
                    s.ran("gh pr create --draft --fill", "https://example.org/a/b/pull/12"),
                    s.says("Opened.")),
-        ["done: committed abc1234 in PR #12", "answered"],
+        ["done: committed abc1234 in PR #12", "done: `gh pr create`"],
     ),
     "it ended while the agent only looked around": (
         lambda s: (s.prompt("Write a test for the client"), s.reads(CLIENT)),
@@ -362,6 +362,41 @@ HISTORIES = {
         lambda s: (s.prompt("merge it"), s.ran("gh pr merge 12 --squash"), s.says("Merged.")),
         ["done: `gh pr merge 12 --squash`"],
     ),
+    "an issue was answered": (
+        lambda s: (s.prompt("tell them"), s.ran("gh issue comment 12 --body 'Fixed'"),
+                   s.says("I have told them on the issue that the ferry is back.")),
+        ["done: `gh issue comment 12`"],
+    ),
+    "an issue was only read": (
+        lambda s: (s.prompt("what do they say?"), s.ran("gh issue view 12", "The ferry is late."),
+                   s.says("They say that the ferry is late, and ask for a note at the pier.")),
+        ["talk"],
+    ),
+    "a tracker's tool was used": (
+        lambda s: (s.prompt("link it"), s._call("mcp__tracker__update_issue", {"id": "12"}, "ok"),
+                   s.says("Linked the pull request to the issue of the ferry.")),
+        ["done: `mcp__tracker__update_issue`"],
+    ),
+    "a folder was removed, and told of": (
+        lambda s: (s.prompt("drop it"), s.ran("rm -rf skills/prose && ls skills"),
+                   s.says("Removed the prose skill: it was tracked by nobody.")),
+        ["done: `rm`"],
+    ),
+    "a scratch folder was removed": (
+        lambda s: (s.prompt("does it build?"), s.ran("rm -rf build/out"),
+                   s.says("It does, in a clean tree, with nothing left of the last build there.")),
+        ["talk"],
+    ),
+    "nobody knows whether it was committed": (
+        lambda s: (changed(s), s.starts("Bash", {"command": "git commit -m 'One connection'"})),
+        ["changed: not verified"],
+    ),
+    "most of it was done two turns ago": (
+        lambda s: (s.prompt("three changes"), edit(s), edit(s, TEST), edit(s, "pay/log.py"),
+                   s.says("Done."), s.prompt("commit, and log it"), edit(s, "CHANGELOG.md"),
+                   s.commits("One connection per call"), s.says("Committed.")),
+        ["done: committed abc1234", "done: committed abc1234"],
+    ),
     "put back in the same turn": (
         lambda s: (changed(s, "Do the tests notice it?"),
                    s.fails("pytest -q", "=== 2 failed, 7 passed in 0.31s ==="),
@@ -488,6 +523,34 @@ def test_a_turn_is_judged_by_what_happened(name):
     story = Story()
     tell(story)
     assert judged(story) == expected
+
+
+def test_a_commit_is_of_the_turn_in_which_most_of_it_was_done_else_of_the_last():
+    story = Story()
+    HISTORIES["most of it was done two turns ago"][0](story)
+    changes = Changes(story.turns()).follow()
+    assert [len(found) for found in changes.commits_by_turn(LOOK_BACK)] == [1, 0]
+    story = Story()
+    for file in (CLIENT, TEST):
+        story.prompt("change it")
+        edit(story, file)
+        story.says("Done.")
+    story.commits("One connection per call")
+    changes = Changes(story.turns()).follow()
+    assert [len(found) for found in changes.commits_by_turn(LOOK_BACK)] == [0, 1]
+
+
+def test_a_commit_that_was_amended_is_known_by_its_new_name():
+    story = Story()
+    changed(story)
+    story.commits("Close the note, nothing is left")
+    story.says("Committed.")
+    story.prompt("there are 25 left")
+    edit(story, "pay/log.py")
+    story.ran("git commit --amend -m 'Fix the 25 warnings'",
+              "[main bcd2345] Fix the 25 warnings\n 2 files changed")  # fmt: skip
+    changes = Changes(story.turns()).follow()
+    assert [made.commit.subject for made in changes.commits] == ["Fix the 25 warnings"]
 
 
 steps = st.lists(

@@ -16,8 +16,14 @@ from functools import partial
 from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Fact, Gate, Looked
 from yester.cards.results import find_answer, question_title
 from yester.cards.status import BROKEN_INTO, COMMIT_FAILED, UNSTARTED
-from yester.cards.titles import heading_title, is_imperative, names_fault, request_title
-from yester.cards.tools import file_names, split_command
+from yester.cards.titles import (
+    find_request,
+    heading_title,
+    is_imperative,
+    names_fault,
+    request_title,
+)
+from yester.cards.tools import file_name, file_names, split_command
 from yester.cards.turns import PLANS, View
 from yester.model import Item, replace
 from yester.tables import load_pattern
@@ -48,10 +54,12 @@ _WEIGHTS = {"done": 3, "changed": 2, "failed": 1, "reverted": 1, "open": 1}
 _TODO = 2  # lines of a list of things to do; of more, their number
 _NOT_YET = {"commit": "not committed", "push": "not pushed", "pr": "no pull request yet"}
 _OFFER = 300  # characters at the end of a message
+_SHARED = 3  # rare words of what is left in what was done later
 _FEW_WORDS = 5
 _BEGINNING = 24  # characters by which the line is known that a sentence begins
 _LEAD = 180  # characters of a sentence that another one leans on
 
+_MERGED = re.compile(r"`gh pr merge (\d+)")
 _FENCE = re.compile(r"\A```\w*\n")
 _COMMITTED = re.compile(r"(?:committed|amended)\b.*\b(?:not |un)pushed\b", re.I)
 
@@ -69,24 +77,30 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
         if not draft.is_work and not draft.slot.startswith("chosen") and WARNING not in draft.tags
         and not (draft.slot == "checked" and status.holds)  # how it failed is not what was done
     ]  # fmt: skip
-    answers = status.word in ("answered", "open") and not drafts
+    did = status.holds and not turn.edited and status.evidence.startswith("`")
+    answers = (did or status.word in ("answered", "open")) and not drafts
     answer, taken = find_answer(looked, gate) if answers else ("", [])
     facts = [fact for draft in drafts for fact in draft.facts] or (taken if answer else [])
     deed = turn.last_deed if status.evidence == UNSTARTED else None
     plan = _plan_title(turn) if deed is not None else ""
     wanted = plan or question_title(looked) or request_title(request)
     asks = status.word == "open"  # then what was wanted is more than what was said so far
-    named = (plan, "" if asks else answer, *done, looked.commit_title, *found, wanted, answer)
+    merged = _MERGED.match(status.evidence)
+    if merged and not turn.edited:
+        answer = f"Merged PR #{merged[1]}"
+    told = "" if asks or looked.commit_title else answer
+    named = (plan, told, *done, looked.commit_title, *found, wanted, answer)
     titles = (*named, *(draft.title for draft in drafts))
     title = next(filter(None, titles), "")
-    undone = wanted if status.evidence.startswith(("`git revert", "`gh pr merge")) else ""
+    undid = status.evidence.startswith("`git revert")
+    tells = found or undid or answer not in ("", looked.request_title)
     left, committed = [plan] if plan else [], status.is_committed
     if status.word == "open" and not plan and (turn.edited or status.evidence != BROKEN_INTO):
         left = _broken_off(turn, wanted)
     if status.holds and COMMIT_FAILED in status.evidence:
         left.append(f"not committed: {_uncommitted(turn) or title}; {COMMIT_FAILED}")
-    left += _left_undone(turn, title, gate) or ([] if left else _waiting(turn, title, committed))
-    left = [one for one in left if not _is_overtaken(one, looked.later)]
+    said = _left_undone(turn, title, gate) or ([] if left else _waiting(turn, title, committed))
+    left += [one for one in said if not _is_overtaken(one, looked.later)]
     fields = {
         "request": [request],
         "investigated": [_investigated(turn)],
@@ -94,7 +108,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
             *(fact.text for fact in facts if _is_learned(fact.text) and not answers),
             *(one for one in (*found, answer) if not _is_question(one, request)),
         ],
-        "completed": (done or [undone]) if status.holds else [],
+        "completed": (done or [title] * bool(did and tells)) if status.holds else [],
         "next_steps": left,
         "notes": [
             *([f"{status.word}: {title}"] if status.word in TAKEN_BACK and title else []),
@@ -112,15 +126,25 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
 
 def _is_overtaken(left: str, later: Sequence[View]) -> bool:
     """Has one of the next turns done it? Only a push pushes; of a merge or a review nobody knows
-    how it stands once there was more work."""
-    if not _pattern("passing").search(left):
-        return False
+    how it stands once there was more work. Of anything else, if it names what is changed then, or
+    what the prompt asks for."""
     steps = [step for turn in later for step in turn.steps]
+    if not _pattern("passing").search(left):
+        about = telling_terms(left)
+        works = (_terms_of_work(turn) for turn in later if turn.edited)
+        return any(len(about & done) >= _SHARED for done in works)
     if not _pattern("unpushed").search(left):
         return bool(steps)
     pushes = load_pattern("tools", "pushes")
     parts = (part for one in steps if not one.failed for part in split_command(one.ran.command))
     return any(pushes.match(part) for part in parts)
+
+
+def _terms_of_work(turn: View) -> frozenset[str]:
+    subjects = (commit.subject for step in turn.steps for commit in step.commits)
+    return telling_terms(
+        " ".join((find_request(turn.prompt), *subjects, *map(file_name, turn.edited)))
+    )
 
 
 def has_news(card: Item) -> bool:
@@ -208,7 +232,7 @@ def _find_cause(looked: Looked, title: str, facts: Sequence[Fact]) -> str:
     unless it speaks of what the turn is about, or of what is wrong."""
     turn, request = looked.turn, looked.request
     names = "explained away", "of the agent", "of a check"
-    away, own, check = (_pattern(name) for name in names)
+    *never, check = (_pattern(name) for name in names)
     failed = max((one.item.epoch for one in turn.steps if one.failing and one.checks), default=0)
     midway = {item.id: item.epoch for item in turn.said if item is not turn.closing}
     wrong = looked.status.word in TAKEN_BACK or names_fault(request)
@@ -224,7 +248,7 @@ def _find_cause(looked: Looked, title: str, facts: Sequence[Fact]) -> str:
     causes = [
         fact
         for fact in facts
-        if is_reason(fact.text) and not away.search(fact.text) and not own.search(fact.text)
+        if is_reason(fact.text) and not any(one.search(fact.text) for one in never)
         and midway.get(fact.source, failed) >= failed
         and (fact.source not in midway or (
             not check.search(fact.text) and (wrong or about & telling_terms(fact.text))
@@ -236,7 +260,9 @@ def _find_cause(looked: Looked, title: str, facts: Sequence[Fact]) -> str:
 def _broken_off(turn: View, wanted: str) -> list[str]:
     """What a turn leaves open: what the user has to decide, with the sentence before it; else what
     was wanted, where that says what to do."""
-    asks = split_sentences(turn.closing.body)[-2:] if turn.closing is not None else []
+    said = split_sentences(turn.closing.body) if turn.closing is not None else []
+    either = len(said) > 2 and said[-2].lower().startswith("or ")  # what it is asked instead of
+    asks = said[-3 if either else -2 :]
     if asks:
         return [" ".join([*(cut_clause(one, _LEAD) for one in asks[:-1]), asks[-1]])]
     if turn.edited and not is_imperative(wanted):  # "Your way is fine" is nothing that is left

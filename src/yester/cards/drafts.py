@@ -13,6 +13,7 @@ from functools import cached_property
 from yester.cards.outcomes import Outcomes
 from yester.cards.status import Committed, Status
 from yester.cards.titles import find_request, is_housekeeping, request_title
+from yester.cards.tools import is_prose
 from yester.cards.turns import View
 from yester.ingest.prepare import Shown, can_be_echo, is_repeated
 from yester.model import Item
@@ -79,6 +80,12 @@ class Looked:
     @property
     def request_title(self) -> str:
         return request_title(self.request)
+
+    @property
+    def only_notes(self) -> bool:
+        """Was it committed here with nothing but prose, such as a log of changes, added to it?"""
+        turn = self.turn
+        return any(step.commits for step in turn.steps) and all(map(is_prose, turn.edited))
 
     @property
     def commit_title(self) -> str:
@@ -158,8 +165,8 @@ class Gate:
             Fact(one, item.id, value)
             for one in split_statements(item.body)
             if one.kind != "heading" and (value := bonus + statement_worth(one)) >= least
-            and not one.aside and not is_boilerplate(one.text) and self.is_new(one.text)
-            and (echoes or not self.echoes(one.text, item))
+            and not (one.aside or one.text.endswith(":") or is_boilerplate(one.text))
+            and self.is_new(one.text) and (echoes or not self.echoes(one.text, item))
         ]  # fmt: skip
 
     def findings(self, item: Item, least: float = 1.0) -> list[Fact]:

@@ -64,6 +64,7 @@ _STEPS_PER_DRAFT = 16  # beyond the first two, one observation for so many uses 
 _MOST_DRAFTS = 6
 _EXPLAINS = 1.2  # what a statement is worth besides, right after something failed
 # The sections of a plan that say why it was made.
+_EXPLAINS_WHY = frozenset({"cause", "why", "decision"})
 _REASONS = frozenset(
     {"background", "context", "goal", "issue", "motivation", "overview", "problem", "root cause",
      "summary", "why"}
@@ -263,7 +264,8 @@ def _told_of_work(looked: Looked, gate: Gate) -> list[Fact]:
             replace(one, worth=one.worth + 1.5)
             for one in gate.take(turn.prompt, least=-2.0)
             if one.statement.heading.lower() in _REASONS and one.statement.kind == "paragraph"
-        ]
+            and one.tells & _EXPLAINS_WHY  # how it was is over when it is carried out
+        ]  # fmt: skip
         found = reasons[:2] + found
     later = {one.turn.key: one.turn for one in looked.commits if one.turn is not turn}
     for other in later.values():
@@ -420,7 +422,7 @@ def _substitute(one: Outcome) -> Draft:
     return Draft(
         f"/command:{digest(one.error.fingerprint, one.failing.main)}", "discovery",
         shorten_title(f"{_first_words(one.failing)} fails: {error_title(one.error.text)}"),
-        one.last.item.epoch, 1.4, subtitle=f"works instead: {cut_clause(worked, _COMMAND_CHARS)}",
+        one.last.item.epoch, 1.4, subtitle=f"works instead: {_without_files(worked)}",
         body=f"`{cut_clause(failed, 200)}` ended with status {status}. "
         f"`{cut_clause(worked, 200)}` did it.",
         facts=(_error_fact(one.error, one.failing),), concepts=("gotcha",), tags=(WARNING,),
@@ -450,6 +452,14 @@ def _checks(looked: Looked) -> Iterator[Draft]:
         concepts=(concept,), files_read=turn.looked_at[:MOST_FILES],
         sections={"outcome": describe_outcomes(turn, looked.outcomes)},
     )  # fmt: skip
+
+
+def _without_files(command: str) -> str:
+    """A command without the files of this one time, where something is left of it."""
+    words = command.split(" ")
+    files = (at for at, word in enumerate(words) if at > 1 and "/" in word and word[0] not in "-<$")
+    at = next(files, len(words))
+    return cut_clause(" ".join(words[:at]), _COMMAND_CHARS) + " …" * (at < len(words))
 
 
 def _first_words(step: Step) -> str:

@@ -54,6 +54,7 @@ _ASKS_WHETHER = re.compile(
     r"\A(?:(?:but|and|so|or|then)\s+|q:\s*)*+(?!what|how|why|where|when|wh(?:ich|o)\b)([^?]+)\?\Z",
     re.I,
 )
+_LABELS = re.compile(r": | [-–—→] ")  # `parser.py: Removed the cache`
 _NOW = re.compile(r"\bnow\b", re.I)
 _RESULT_BEGINS = re.compile(_CAME_OF_IT, re.I)
 _SPEAKER = re.compile(
@@ -70,6 +71,8 @@ _IDENTIFIER = re.compile(r"\b(?:[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+|[a-zA-Z]\w*_\
 def work_title(looked: Looked, gate: Gate) -> tuple[str, str]:
     """The title and what it was taken from."""
     turn, closing = looked.turn, looked.turn.closing
+    if looked.only_notes and looked.commit_title:
+        return looked.commit_title, ""
     if turn.prompt is not None and (plan := titles.plan_title(turn.prompt.body)):
         return shorten_title(plan), "plan"
     read = _read_title(looked, gate)
@@ -110,7 +113,9 @@ def change_title(looked: Looked) -> str:
     asks = is_imperative(looked.request) or _pattern("asks for it").match(looked.request)
     if wanted and looked.status.word in (*TAKEN_BACK, "open"):
         return wanted
-    if named := _announced_change(looked) or _name_changes(turn):
+    announced, aside = _announced_changes(looked)
+    only_aside = all(map(_goes_along, turn.edited))
+    if named := announced or (only_aside and aside) or _name_changes(turn) or aside:
         return shorten_title(named)
     if wanted and asks:
         return wanted
@@ -120,24 +125,31 @@ def change_title(looked: Looked) -> str:
     return changed + shorten_title(wanted, TITLE - len(changed))
 
 
-def _announced_change(looked: Looked) -> str:
+def _announced_changes(looked: Looked) -> tuple[str, str]:
     """`Use the CLI for the check instead of go-git`: what the agent said it would do, and then did;
-    of several the one nearest to the request, "" where each only points ("fix it")."""
+    of several the one nearest to the request, "" where each only points ("fix it"). And the same of
+    the tests and pages that went along with it."""
     turn, wanted = looked.turn, telling_terms(looked.request)
-    best, most, before = "", (-1, 0), 0
+    best, before = [("", (-1, 0)), ("", (-1, 0))], 0
     for step in turn.steps:
         if not step.edited or step.item.actor:
             continue
         near = [item for item in turn.said if before < item.epoch <= step.item.epoch]
         before = step.item.epoch
+        aside = all(map(_goes_along, step.edited))
         for one in (one for item in near for one in split_statements(item.body)):
             lead = _pattern("announces a change").match(one.text)
             change = one.text[lead.end() :].rstrip(" :.") if lead else ""
             told = telling_terms(change)
             rank = len(told & wanted), len(told)
-            if len(told) >= _TELLING and rank > most and is_imperative(change):
-                best, most = change, rank
-    return best[:1].upper() + best[1:]
+            if len(told) >= _TELLING and rank > best[aside][1] and is_imperative(change):
+                best[aside] = change[:1].upper() + change[1:], rank
+    return best[0][0], best[1][0]
+
+
+def _goes_along(file: str) -> bool:
+    """Is it a test or a page?"""
+    return is_prose(file) or load_pattern("tools", "test file").search(file) is not None
 
 
 def _name_changes(turn: View) -> str:
@@ -164,6 +176,10 @@ def _name_changes(turn: View) -> str:
 
 def _is_point(closing: Item, text: str) -> bool:
     return any(one.kind == "bullet" and one.text == text for one in split_statements(closing.body))
+
+
+def _only_names(one: Statement) -> bool:
+    return one.kind != "paragraph" and not says_something(one.text)
 
 
 def _own_statements(closing: Item, gate: Gate) -> list[Statement]:
@@ -209,7 +225,9 @@ def _read_title(looked: Looked, gate: Gate) -> tuple[str, str] | None:
         if low in one.text.lower() or low in drop_asides(one.text).lower()
     ]
     source = holds[0].text if holds else ""
-    if holds and all(one.aside for one in holds):
+    parts = _LABELS.split(title)
+    names = len(parts) > 1 and not any(map(says_something, parts))
+    if holds and all(one.aside or (names and _only_names(one)) for one in holds):
         return None
     if gate.echoes(source or title, closing):
         return None
@@ -230,8 +248,7 @@ def _first_title(found: Sequence[Statement]) -> tuple[str, str] | None:
         leaning = leans.match(bare) and not _pattern("all of them").match(bare)
         short = len(title) < _SHORTEST_TITLE or " " not in title
         broken = is_fragment(title) or _pattern("numbered").match(title) is not None
-        names = one.kind != "paragraph" and not says_something(one.text)
-        if short or broken or leads_up or leaning or names:
+        if short or broken or leads_up or leaning or _only_names(one):
             continue
         if title[-1] != "…":
             return title, one.text

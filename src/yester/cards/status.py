@@ -125,7 +125,7 @@ class Changes:
     turns: Sequence[View]
     edits: list[_Edit] = field(default_factory=list)
     commits: list[_Made] = field(default_factory=list)
-    deeds: dict[int, str] = field(default_factory=dict)  # turn → what took back or merged commits
+    deeds: dict[int, str] = field(default_factory=dict)  # turn → what it did beside its files
     staged: set[str] = field(default_factory=set)  # what the turn has added to the index
 
     def follow(self) -> Changes:
@@ -138,11 +138,14 @@ class Changes:
 
     def commits_by_turn(self, back: int) -> list[list[Committed]]:
         """For each turn the commits of its work. Work is often committed in a turn of its own
-        ("commit this"): then it counts where it was done, at most so many turns earlier."""
+        ("commit this"): then it counts where most of it was done, else where the last of it was, at
+        most so many turns earlier."""
         found: list[list[Committed]] = [[] for _ in self.turns]
         for made in self.commits:
             near_by = [one for one in made.edits if made.turn - one.turn <= back]
-            place = near_by[-1].turn if near_by else made.turn
+            turns = [one.turn for one in near_by] or [made.turn]
+            place = max(turns, key=turns.count)
+            place = place if 3 * turns.count(place) >= 2 * len(turns) else turns[-1]
             steps = tuple({one.step.item.id: one.step for one in near_by}.values())
             commit = replace(made.commit, hash=made.id_until(place + back))
             found[place].append(Committed(made.step, commit, steps, self.turns[made.turn]))
@@ -174,12 +177,11 @@ class Changes:
         if step.ran.refused:
             return
         parts = split_command(step.ran.command)
+        self._note_deeds(turn, step, parts)
         if step.ran.failed:  # what was put away first stays away: it was not brought back
             parts = parts[:1] if len(parts) > 1 and parts[0].startswith("git stash") else []
         kept = any(_pattern("keeps commits").match(part) for part in parts)
         for part in parts:
-            if part.startswith("gh pr merge") and "--auto" not in part:
-                self.deeds.setdefault(turn, f"`{cut_clause(part, _COMMAND)}`")
             found = _pattern("git changes").match(part)
             if found is None or (found[1] == "reset" and kept):
                 continue
@@ -195,15 +197,37 @@ class Changes:
                     one.gone, one.by, one.stashed = turn, by, found[1] == "stash"
                 if found[1] == "revert":
                     self.deeds.setdefault(turn, by)
+        self._follow_commits(turn, step)
+
+    def _follow_commits(self, turn: int, step: Step) -> None:
         self._rename(turn, step)
         if step.pull_request and self.commits:
             self.commits[-1].pull_request = turn, step.pull_request
         for commit in step.commits:
             held = self._held_by(turn, step)
+            if step.rewrites == "amend" and self.commits:  # under another name
+                held = [*self.commits.pop().edits, *held]
             self.commits.append(_Made(turn, step, commit, held, [(turn, commit.hash)]))
-            self._mark(held, self.commits[-1], turn)
+            if step.ran.status is not None:  # else nobody knows whether it was made
+                self._mark(held, self.commits[-1], turn)
         if step.rewrites == "amend" and not step.commits:
             self._amend(turn, step)
+
+    def _note_deeds(self, turn: int, step: Step, parts: Iterable[str]) -> None:
+        """What changes something outside of the project's files, and a folder that was removed, if
+        the agent tells of it at the end. A merge stands for what else was done with it."""
+        if step.failed:
+            return
+        if _pattern("acting tool").match(step.item.tool):
+            self.deeds.setdefault(turn, f"`{step.item.tool}`")
+        closing = self.turns[turn].closing
+        for part in parts:
+            gone = _pattern("removes folder").match(part)
+            told = gone is not None and closing and file_name(gone["path"]) in closing.body
+            if told or _pattern("acts").match(part):
+                merges = part.startswith("gh pr merge")
+                did = f"`{cut_clause(part if merges else part.partition(' -')[0], _COMMAND)}`"
+                self.deeds[turn] = did if merges else self.deeds.get(turn, did)
 
     def _amend(self, turn: int, step: Step) -> None:
         """What is added to a commit is told of where that was made."""
@@ -314,7 +338,8 @@ def _judge(changes: Changes, at: int, edits: Sequence[_Edit], back: int) -> Stat
         passing = again if same else None  # nothing had to be changed for it
     if left:
         return _judge_left(changes, at, left, passing, back)
-    if mine := [made for made in changes.commits if made.turn == at]:
+    own = (made for made in changes.commits if made.turn == at)
+    if mine := [made for made in own if made.step.ran.status is not None]:
         last_id = [made.named_until(until) for made in mine if made.step is mine[0].step][-1]
         return Status("done", f"committed {last_id}".strip())
     if at in changes.deeds:  # of a commit of another session, or of an earlier turn
@@ -332,7 +357,7 @@ def _judge_left(
     turns, turn, until = changes.turns, changes.turns[at], at + back
     committed = [one for one in left if at <= one.committed <= until]
     ids = [one.commit.named_until(until) for one in committed if one.commit is not None]
-    named = ", ".join(dict.fromkeys(filter(None, ids)))
+    named = ", ".join(dict.fromkeys(ids)) if all(ids) else ""  # one id would stand for another's
     loose = _changed_since(turn, left, committed)
     told, lacks = f"committed {named}".strip() if committed and not loose else "", ""
     if loose or (not committed and _is_commit_refused(turn)):

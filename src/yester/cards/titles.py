@@ -38,6 +38,7 @@ _JOINTS = (
     r"|on|rather|regardless|since|so|that|to|using|via|when|where|which|while|with|without)"
 )
 _LEADS_ON = re.compile(_JOINTS + r"\Z", re.I)
+_GOES_ON = re.compile(_JOINTS + r"\s")
 _LEADS_TO = re.compile(r"\s(?:across|alongside|for|from|in|into|on|to)\s")
 _CLAUSE_BEGINS = re.compile(
     r"(?:\A|[.:;,!?—–)]\s|\s--?\s|\b(?:i|we)(?:'ve| have)?(?: also| now)?\s)\W*\Z"
@@ -68,16 +69,18 @@ def find_request(prompt: Item | None) -> str:
         return title
     text = _pattern("slash command").sub("", prompt.body.strip(), count=1)
     text = _QUOTED.split(text, maxsplit=1)[0] or text
-    best = ""
+    best = long = ""
     for statement in split_statements(text[:6_000]):
         said = statement.text
-        pasted = _pattern("pasted").match(said) or (said.isascii() and " " not in said)
+        pasted = _pattern("pasted").search(said) or (said.isascii() and " " not in said)
         if pasted or count_words(said) < 2:
             continue
         if is_telling(said) and not find_kind(said, "decision"):
-            return said
+            if is_imperative(said) or (not long and len(said) <= TITLE):
+                return said
+            long = long or said  # what is wrong; what to do about it may come after it
         best = best or said
-    return best
+    return long or best
 
 
 def plan_title(text: str) -> str:
@@ -115,7 +118,15 @@ def request_title(request: str) -> str:
     bare = _drop_politeness(request) or request
     if bare != request or is_imperative(request):
         bare = _pattern("please").sub("", bare)
-    return as_title(bare)
+    return _close_pairs(as_title(bare))
+
+
+def _close_pairs(title: str) -> str:
+    """Without half a pair: an open bracket goes with what follows it, a quote alone."""
+    for opened, closed in ("()", "[]", "{}"):
+        if title.count(opened) > title.count(closed):
+            title = title[: title.rindex(opened)].rstrip(" ,:;")
+    return title if title.count('"') % 2 == 0 or "'\"'" in title else title.replace('"', "")
 
 
 def _drop_politeness(text: str) -> str:
@@ -230,14 +241,20 @@ def _complete_clause(sentence: str, title: str) -> str:
         return ""
     if at and _pattern("only if").match(low):  # what holds on a condition does not stand alone
         return ""
+    if low[: places[at]].endswith(", ") and not (says_something(title) or is_imperative(title)):
+        return ""  # the second of two words, and no clause
     begin, end = places[at], places[at + len(letters) - 1] + 1
     stops = [one.end() for one in _CLAUSE_ENDS.finditer(low, begin)]
-    half = _pattern("half a pair")  # "between 1.9" wants the other one
+    half, more = (
+        _pattern("half a pair"),
+        _pattern("wants more"),
+    )  # "between 1.9" wants the other one
     fits = [
         stop
         for stop in stops
         if stop - begin <= TITLE
         and not (low.startswith((" and", " or"), stop) and half.search(low, begin, stop))
+        and not (_GOES_ON.match(low, stop) and more.search(low[begin:stop]))
     ]
     stop = next((stop for stop in fits if stop >= end), fits[-1] if fits else begin)
     for longer in fits:  # where it is, what for and by what belong to it

@@ -276,6 +276,8 @@ def read_step(
     given, output = tools.split_call(item)
     status = item.call.status if item.call else None
     one = tools.read_run(tools.shell_command(item), output or "", failed, status)
+    if item.call is not None and output is None and not one.status and status is None:
+        one = replace(one, status=None)  # it was never told what came of it
     if tools.is_commit_refused(one):
         one = replace(one, status=one.status or 1)
     named = tools.command_kind(one.command)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from yester.cards.tools import is_prose
 from yester.clock import DAY, Calendar
 from yester.context.lines import card_line, card_status, hit_line, join_title, one_line, stale_text
 from yester.model import DISTILLED, Filters, Hit, Item, Paging, Probe, TurnKey, replace
@@ -43,6 +44,7 @@ _FAILS = re.compile(r"\bfail(?:s|ing|ed|ures?)?\b|\bschlägt\b.*\bfehl\b|失败"
 _SHARED = re.compile(r"\b(?:merge|PR\b|pull request|push)", re.I)
 _GOES_ON = re.compile(r"(?:also|still|then|however|and|but)\b", re.I)
 _NEW = 0.4  # share of the words of a fact that its line does not have yet
+_CODE = 2
 _TELLING = 0.4  # what a fact is worth at least
 _OF_WORK = re.compile(r":(?:work|found|commit:\w+)\Z")  # observations that tell what came of a turn
 _NAMES = re.compile(r"(?<![\w./-])[\w./-]*\w[._/-]\w+|\b[a-z]+[A-Z]\w+|`[^`]+`")
@@ -127,16 +129,21 @@ def describe_hit(store: Store, hit: Hit, calendar: Calendar, most: int) -> tuple
 
 def _mark_reverts(cards: Sequence[Item]) -> list[Item]:
     """A commit that a later session has reverted does not hold, nor does work whose lines a later
-    turn took out."""
+    turn took out; a plan that another one was told to carry out waits no more."""
     reverts: dict[str, str] = {}
+    begun: dict[str, int] = {}  # the plan that was to be carried out → the newest card
     replaced = {card.supersedes: card.id for card in cards if card.supersedes}
     marked = []
     for card in cards:  # the newest first
         commits = _HASH.findall(card.subtitle.partition("committed ")[2])
         by = next((run for hash_, run in reverts.items() for one in commits
                    if hash_.startswith(one) or one.startswith(hash_)), "")  # fmt: skip
-        if not by and card.id in replaced and card_status(card) in ("done", "changed"):
-            card = replace(card, subtitle=f"replaced: by {replaced[card.id]}")
+        successor = replaced.get(card.id) if card_status(card) in ("done", "changed") else None
+        if card.subtitle.endswith(_UNSTARTED):
+            successor = begun.get(card.title)
+        if not by and successor:
+            card = replace(card, subtitle=f"replaced: by {successor}")
+        begun[card.sections.get("request", "")] = card.id
         marked.append(replace(card, subtitle=f"reverted: {by}") if by else card)
         for run in _RUN.findall(card.subtitle):
             if run.startswith("`git revert"):
@@ -162,19 +169,29 @@ def is_passing(card: Item, cards: Sequence[Item]) -> bool:
 def drop_doubles(cards: Sequence[Item]) -> list[Item]:
     """Without turns that only committed what another one has done, without what is not verified and
     was changed again, and without the same title twice; the newest first."""
-    changed = {card.title for card in cards if card.files_modified}
-    commits = {one for card in cards if card.files_modified for one in _HASH.findall(card.subtitle)}
+    best: dict[str, int] = {}  # a title or commit → what the card changed that has most of it
+    for card in cards:
+        for name in (card.title, *_HASH.findall(card.subtitle)):
+            best[name] = max(best.get(name, 0), _amount_of_work(card))
     kept: dict[str, Item] = {}
     later: set[str] = set()
     for card in cards:
         again = card_status(card) == "changed" and later.issuperset(card.files_modified)
         later.update(card.files_modified)
-        known = not card.files_modified and (
-            card.title in changed or any(one in commits for one in _HASH.findall(card.subtitle))
-        )
+        names = (card.title, *_HASH.findall(card.subtitle))
+        amount = _amount_of_work(card)
+        known = amount < _CODE and any(best[name] > amount for name in names)
+        former = kept.get(card.title, card)  # of two of the same name the one that changed more
         if not known and not (again and card.files_modified):
-            kept.setdefault(card.title, card)
+            kept[card.title] = max(former, card, key=lambda one: len(one.files_modified))
     return list(kept.values())
+
+
+def _amount_of_work(card: Item) -> int:
+    """Did it change code, only pages (a log of changes goes along with a commit), or nothing?"""
+    if not card.files_modified:
+        return 0
+    return 1 if all(map(is_prose, card.files_modified)) else _CODE
 
 
 # --- what came of them in detail -----------------------------------------------------------------
@@ -200,11 +217,17 @@ def read_facts(store: Store, session: str, agent: str) -> dict[int, list[str]]:
     return facts
 
 
-def add_details(card: Item, facts: Sequence[str], room: int) -> str:
+def add_details(card: Item, facts: Sequence[str], room: int, later: Sequence[Item] = ()) -> str:
     """Why, and the most telling facts that nothing else in its line says, as many as there is room
-    for. What was said of work that failed or was taken back did not come true."""
-    if card_status(card) not in ("done", "changed", "answered"):
+    for. What was said of work that failed or was taken back did not come true; but for the cause,
+    an answer may be settled otherwise by the work that came of it (`later`, the next turns of its
+    session), and so may what those are named by that changed the same files."""
+    word, works = card_status(card), [one for one in later if one.files_modified]
+    if word not in ("done", "changed", "answered") or (word == "answered" and works):
         return card.body
+    again = [one for one in works if not set(one.files_modified).isdisjoint(card.files_modified)]
+    named = [telling_terms(one.title) for one in again]
+    facts = [fact for fact in facts if not any(_mostly_names(fact, terms) for terms in named)]
     told = [card.body] if card.body else []
     room -= len(card.body)
     known = title_words(" ".join((card.title, card.body, *card.files_modified)))
@@ -217,6 +240,11 @@ def add_details(card: Item, facts: Sequence[str], room: int) -> str:
             known |= own
             room -= len(fact)
     return " ".join(one if one[-1] in ".!?。" else f"{one}." for one in told)
+
+
+def _mostly_names(fact: str, terms: frozenset[str]) -> bool:
+    shared = len(terms & telling_terms(fact))
+    return shared > _SHARED_TERMS and shared >= _SAME * len(terms)
 
 
 def _fact_worth(fact: str, place: int) -> float:

@@ -99,7 +99,7 @@ def at_prompt(store: Store, prompt: str, here: Here, given: Given | None = None)
     for hit, _, names, _ in (by_id[one.id] for one in ordered):
         own = hit.project == answer.project
         loaded = hit.project in (answer.project, GLOBAL.name) and loads_itself(here.client, hit.ref)
-        why, told = _choose_words(store, hit, loaded, given, page, cards)
+        why, told = _choose_words(store, prompt, hit, loaded, given, page, cards)
         if told is None:
             page.left.append(Left(hit.id, hit.score, why))
             continue
@@ -153,7 +153,7 @@ class _Cards:
 
 
 def _choose_words(
-    store: Store, hit: Hit, loaded: bool, given: Given, page: Page, cards: _Cards
+    store: Store, prompt: str, hit: Hit, loaded: bool, given: Given, page: Page, cards: _Cards
 ) -> tuple[str, Hit | Item | None]:
     """What is told of a hit that fits: its card, itself, the answer to a prompt; else why not."""
     card = cards.by_id.get(hit.id)
@@ -168,8 +168,10 @@ def _choose_words(
         told = None
         if not cards.judged_session(hit):
             told = _find_answer(store, hit) if hit.kind == "prompt" else hit
-    if told is None:
-        return "says little: no card", None
+    if told is None or (hit.kind == "note" and hit.session):
+        return "says little: no card", None  # plans and lists of a session long over
+    if card is not None and card.title in prompt:
+        return "what the prompt says itself", None
     if little := says_little(told):
         return f"says little: {little}", None
     if any(id_ in given.known for id_ in (hit.id, told.id, *hit.parts)):

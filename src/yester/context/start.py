@@ -99,6 +99,7 @@ class _Block:
     page: Page
     here: Here
     own: str = ""
+    cards: Sequence[Item] = ()  # of the project, the newest first
     told: set[int] = field(default_factory=set)
     turns: set[tuple[str, int]] = field(default_factory=set)  # session, prompt
     facts: dict[str, dict[int, list[str]]] = field(default_factory=dict)  # by session and prompt
@@ -162,7 +163,8 @@ def at_start(
         budget - estimate_tokens(rules.text), MOST_UNITS - count_units(rules.text),
     )  # fmt: skip
     block = _Block(store, page, here, "" if of_session else here.session)
-    cards = [card for card in read_cards(store, project) if not block.is_told(card)]
+    block.cards = read_cards(store, project)
+    cards = [card for card in block.cards if not block.is_told(card)]
     block.add_lines("Open", "open", _open_lines(block, cards), _OPEN)
     block.add_lines("Open", "open", _uncommitted_lines(block, cards))
     if of_session and here.session:
@@ -318,7 +320,9 @@ def _card_lines(
     room = min(room, _LONGEST)
     for card in cards:
         facts = block.read_facts(card).get(card.prompt_number, [])
-        why = add_details(card, facts, room)
+        later = [one for one in block.cards if one.session == card.session]
+        later = [one for one in later if one.epoch > card.epoch]
+        why = add_details(card, facts, room, later)
         line = card_line(card, block.here.calendar, why, dated=dated, most=_LONGEST)
         yield _Line(line, card.id, card)
 
@@ -475,7 +479,7 @@ def _best_turns(block: _Block, cards: Iterable[Item]) -> list[Item]:
     files = frozenset(signals.changed if signals is not None else ())
     told = {session for session, _ in block.turns if session}
     by_session: dict[str, list[Item]] = {}
-    for card in sorted(cards, key=lambda one: -one.epoch):
+    for card in drop_doubles(sorted(cards, key=lambda one: -one.epoch)):
         worth_telling = card.kind != "summary" or not card.subtitle or _is_finished(card)
         if worth_telling and not (card.session in told or block.is_told(card)):
             by_session.setdefault(card.session or f"item {card.id}", []).append(card)

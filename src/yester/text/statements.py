@@ -38,6 +38,7 @@ _ASIDE = re.compile(
     r"\s{0,9}(?:\([^()]{3,120}\)|\[[^\[\]]{3,80}\])|\s[—–]\s[^—–]{3,80}\s[—–](?=\s)"
 )
 _PLACES = re.compile(r" (?:in|for|from|across|during) ")
+_FOLDERS = re.compile(r"(?<!\S)/(?:[^\s/]+/)+(?=[^\s/])")  # from the root
 _AND = (" and ", " or ")
 _ENDS = " ,;:—–-("
 _LOOSE_ENDS = re.compile(
@@ -244,6 +245,7 @@ def drop_asides(text: str) -> str:
 
 def shorten_title(text: str, most: int = TITLE) -> str:
     """At most so long: whole clauses where they fill at least half of it, else words and …"""
+    text = text if len(text) <= most else _FOLDERS.sub("", text)
     if len(text) <= most:
         return text
     half_a_pair = load_pattern("statements", "half a pair")  # "both the key" wants the other one
