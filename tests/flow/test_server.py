@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 import yester
 from tests import postgres
+from tests.store.test_store_vectors import MODEL, QUERY, embed
+from yester.errors import StoreReplaced
+from yester.memory import Memory
+from yester.model import Filters, Paging, Probe
+from yester.store import open_store
+from yester.store.figures import content_counts
 
 pytestmark = pytest.mark.requirement("STO-04")
 
@@ -28,6 +36,8 @@ def test_a_store_moves_to_a_server_and_back_and_answers_the_same(run, samples, t
     assert run("index", str(samples)).code == 0
     assert run("distil", "--backfill").code == 0
     assert run("remember", "Prices are integer cents").code == 0
+    with closing(open_store(home, now=1)) as store:
+        embed(store, {item.ref: [QUERY] for item in store.select(Filters(), Paging(20))})
     moved = run("move", "--to", url, "--verify", "--json")
     assert moved.code == 0, moved.err
     assert moved.json["same"] == moved.json["questions"] == 100
@@ -43,6 +53,10 @@ def test_a_store_moves_to_a_server_and_back_and_answers_the_same(run, samples, t
     assert status["database"].startswith("postgresql://")
     assert status["items"] == run("status", "--json").json["items"]
     assert run("--database", url, "doctor").code == run("doctor").code
+    with closing(open_store(home, now=1)) as here, closing(open_store(url, now=1)) as there:
+        counts = [(content_counts(one).vectors, nearest(one)) for one in (here, there)]
+        assert counts[0] == counts[1]
+        assert counts[0][0] == len(counts[0][1]) == 20
     again = run("move", "--to", url)
     assert again.code == 2
     assert "holds a memory already" in again.err
@@ -58,6 +72,36 @@ def test_a_store_moves_to_a_server_and_back_and_answers_the_same(run, samples, t
     found = run("--home", str(tmp_path / "back"), "recall", "server keeps", "--json").json
     assert found["hits"][0]["snippet"].startswith("The server keeps")
     assert run("--home", str(tmp_path / "back"), "show", "3").code == 1
+
+
+def nearest(store):
+    probe = Probe(vector=lambda: QUERY, model=MODEL, nearest=50)
+    return sorted((id_, round(near.cosine, 6)) for id_, near in store.probe(probe).near.items())
+
+
+@pytest.mark.requirement("TEAM-03")
+def test_what_comes_while_a_store_moves_is_in_the_one_in_use(run, tmp_path, home):
+    url = postgres.address(tmp_path)
+    assert run("remember", "Prices are integer cents").code == 0
+    assert run("remember", "Seats are released after a day").code == 0
+    assert run("forget", "2", "--yes").code == 0
+    with closing(Memory(home, {}, who="cli")) as opened:
+        assert len(opened.store.select(Filters())) == 1
+        assert run("move", "--to", url, "--use").code == 0
+        with pytest.raises(StoreReplaced), opened._store.transaction("items"):
+            pass
+        assert opened.store.location.startswith("postgresql://")
+    assert run("remember", "Ferries wait for the train").code == 0
+    elsewhere = run("move", "--to", str(tmp_path / "other"), "--use")
+    assert elsewhere.code == 2
+    assert "--home" in elsewhere.err
+    (home / "yester.db").rename(home / "before.db")
+    assert run("move", "--to", str(home), "--verify", "--use").code == 0
+    assert not (home / "database").exists()
+    kept = run("memory", "list").out
+    assert [word in kept for word in ("Prices", "Seats", "Ferries")] == [True, False, True]
+    assert run("--database", url, "remember", "Tabs").code == 0
+    assert "Tabs" not in run("memory", "list").out
 
 
 def test_what_works_with_a_file_says_so_in_a_line(run, tmp_path):

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from yester.files import replace_file
 from yester.memory import Memory
 from yester.model import Filters, Item, Paging
 from yester.recall.recall import Answer, Asked, answer_question
 from yester.store import is_server_url, open_store
 from yester.store.contract import Store
-from yester.store.transfer import Progress, move_rows
+from yester.store.transfer import Progress, leave_store, move_rows
 
 _QUESTIONS = 100
 _DEPTH = 20  # answers of each that are compared
@@ -37,30 +38,46 @@ class Compared(Struct, frozen=True):
         return self.same == self.questions and self.difference <= ALIKE
 
 
-def move_store(memory: Memory, to: str, progress: Progress) -> int:
-    """Everything of an opened memory in another, empty store; the number of items."""
-    with closing(_open_target(memory, to)) as target:
-        number = move_rows(memory.store, target, progress)
-    if not is_server_url(to):  # what was forgotten must not come back there
-        for name in ("forgotten", "secrets"):
-            if (memory.home / name).exists():
-                shutil.copy2(memory.home / name, Path(to) / name)
-    return number
+class Moved(Struct, frozen=True):
+    """A store that was copied."""
+
+    items: int
+    compared: Compared | None  # where it was verified
 
 
-def compare_stores(memory: Memory, to: str) -> Compared:
+def move_store(memory: Memory, to: str, verify: bool, use: bool, progress: Progress) -> Moved:
+    """Everything of an opened memory in another, empty store. With `use` that one is in use from
+    now on, where it does not answer otherwise: nothing is written to the old one in between."""
+    store, server = memory.store, is_server_url(to)
+    with closing(_open_target(memory, to)) as target, store.transaction("index"):
+        number = move_rows(store, target, progress)
+        folder = Path(to).expanduser()
+        if not server and not folder.samefile(memory.home):
+            for name in ("forgotten", "secrets"):  # what was forgotten must not come back there
+                if (memory.home / name).exists():
+                    shutil.copy2(memory.home / name, folder / name)
+        compared = _compare_stores(memory, store, target) if verify else None
+        if use and (compared is None or compared.equal):
+            if server:
+                replace_file(memory.home / "database", f"{to}\n".encode())
+            else:
+                (memory.home / "database").unlink(missing_ok=True)
+            leave_store(store)
+    return Moved(number, compared)
+
+
+def _compare_stores(memory: Memory, store: Store, target: Store) -> Compared:
     """Ask both stores what stands in the one."""
     same, questions, difference, example = 0, 0, 0.0, ""
-    with closing(_open_target(memory, to)) as target:
-        for asked in _draw_questions(memory.store, memory.now):
-            one, other = (_answer_from(memory, store, asked) for store in (memory.store, target))
-            questions += 1
-            if [hit.id for hit in one.hits] != [hit.id for hit in other.hits]:
-                example = example or asked.query
-                continue
-            same += 1
-            both = zip(one.hits, other.hits, strict=True)
-            difference = max([difference, *(abs(a.score - b.score) for a, b in both)])
+    for asked in _draw_questions(store, memory.now):
+        one, other = (_answer_from(memory, each, asked) for each in (store, target))
+        questions += 1
+        if [hit.id for hit in one.hits] != [hit.id for hit in other.hits]:
+            example = example or asked.query
+            continue
+        same += 1
+        both = zip(one.hits, other.hits, strict=True)
+        difference = max([difference, *(abs(a.score - b.score) for a, b in both)])
     return Compared(questions, same, difference, example)
 
 

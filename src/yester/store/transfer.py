@@ -10,6 +10,7 @@ from typing import Any, cast
 from yester.errors import UsageError
 from yester.store.contract import Store
 from yester.store.rows.feed import FeedRows
+from yester.store.rows.forgetting import ForgetRows
 
 Progress = Callable[[str, int], object]  # what is copied, and how many rows have been
 
@@ -28,10 +29,10 @@ _OWN = ("tokenizer", "moves", "restores", "embedded")
 
 
 def move_rows(source: Store, target: Store, progress: Progress) -> int:
-    """Everything of the one in the other, in one transaction; the number of items. Nobody writes to
-    either meanwhile. UsageError where the other is not empty."""
+    """Everything of the one, which is in a transaction, in the other, in one of its own; the number
+    of items. Nobody writes to either meanwhile. UsageError where the other is not empty."""
     old, new = cast(FeedRows, source), cast(FeedRows, target)
-    with source.transaction("index"), target.transaction("index"):
+    with target.transaction("index"):
         for table in ("item", "session", "spend", "source"):
             if new._first_value(f"SELECT count(*) FROM {table}"):
                 raise UsageError(
@@ -48,8 +49,15 @@ def move_rows(source: Store, target: Store, progress: Progress) -> int:
         return new._rebuild_index()
 
 
+def leave_store(source: Store) -> None:
+    """Inside a transaction: whoever has it open writes to it no more, and looks where it is now."""
+    cast(ForgetRows, source)._count_restore()
+
+
 def _copy_table(old: FeedRows, new: FeedRows, table: str) -> Iterator[int]:
-    names = list(new._columns_of(table))
+    # What only one engine has is made there: the project beside a vector's code by a trigger.
+    known = old._columns_of(table)
+    names = [name for name in new._columns_of(table) if name in known]
     if table == "line_edit" and "rowid" not in names:
         names.append("rowid")
     columns = ", ".join(f'"{name}"' for name in names)
