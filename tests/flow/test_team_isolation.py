@@ -144,13 +144,16 @@ def test_a_private_project_is_in_no_answer_to_others(team):
         assert differences(before, answers(server.by(limited))) == []
 
 
-def test_what_is_foreign_and_what_is_absent_is_answered_alike_and_as_fast(team):
-    """The same answer, by the same number of statements."""
-    own, other = team.token("sam", "one"), team.token("kim", "two")
+@pytest.mark.parametrize("tenant", ["one", "two"])
+def test_what_is_foreign_and_what_is_absent_is_answered_alike_and_as_fast(team, tenant):
+    """The same answer, by the same number of statements: to another tenant, and in the same one to
+    who is no member of a private project."""
+    own, other = team.token("sam", "one"), team.token("kim", tenant)
     with team.store("one") as store:
         fill(store)
         memory = store.memos()[0].item.id
-    team.token("kim", "two")
+    with team.directory("one") as directory:
+        directory.limit_project("secret", ["sam"])
     bodies = {"text": "x", "what": "useful", "version": 1, "title": "x"}
     database = Counting(team.name, SERVER)
 

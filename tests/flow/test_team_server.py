@@ -15,8 +15,9 @@ from tests.store.test_store import item, put
 from tests.store.test_store_vectors import QUERY, embed
 from tests.teams import OWNER, SERVER, Counting, Team, url_of
 from yester.clock import DAY
-from yester.errors import StoreError, UsageError
+from yester.errors import StoreBusy, StoreError, UsageError
 from yester.faces.http.table import ALL_ENDPOINTS, TEAM_ENDPOINTS
+from yester.ingest.prepare import prepare_item
 from yester.model import Filters
 from yester.recall.recall import Asked, answer_question
 from yester.redact import redact
@@ -213,6 +214,25 @@ def test_only_a_role_that_row_level_security_binds_is_served(team):
         with pytest.raises(StoreError, match=why):
             gate.check_database()
     Gate(url_of(team.name, SERVER), team.home, 1, 1).check_database()
+
+
+def test_what_takes_too_long_in_the_database_is_ended_there(team):
+    token = team.token("sam").encode()
+    gate = Gate(url_of(team.name, SERVER), team.home, 1e6, 1e6)
+    caller = gate.identify(token).caller
+    with closing(gate.open_store(caller)) as store:
+        named = ("statement_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout")
+        with store.transaction("items"):
+            told = [store._db.ask(f"SHOW {name}").fetchone()[0] for name in named]
+        assert told == ["30s", "1min", "10min"]
+        with store.transaction("items"):
+            store.put([prepare_item(item("1", "apple"))])
+        store._db._statement_ms = "20"
+        with pytest.raises(StoreBusy, match="statement timeout"), store.transaction("items"):
+            store.put([prepare_item(item("2", "apple"))])
+            store._db.ask("SELECT pg_sleep(5)").fetchone()
+        store._db._statement_ms = "30000"
+        assert [one.ref for one in store.select(Filters())] == ["1"]
 
 
 def test_the_servers_role_makes_no_tokens_and_reads_no_hash(team):

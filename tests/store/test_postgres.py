@@ -18,9 +18,9 @@ from tests import postgres
 from tests.crash.test_capture_trouble import fill
 from tests.store.test_store import found, item, put, refs
 from tests.stores import BACKENDS
-from yester.errors import StoreAway, StoreBusy, StoreError, StoreNewer
+from yester.errors import NotFound, StoreAway, StoreBusy, StoreError, StoreNewer
 from yester.ingest.prepare import prepare_item
-from yester.model import Filters, Injection, Item
+from yester.model import Filters, Injection, Item, Paging
 from yester.store import file_store, maintenance_of, open_store, store_location
 from yester.store.migrate import Migration, load_migrations
 from yester.store.postgres.database import translate_sql
@@ -97,6 +97,19 @@ def test_a_zero_byte_which_no_text_of_the_server_holds_is_replaced(store):
     (back,) = store.select(Filters())
     assert (back.body, back.tool) == ("apple\ufffdpear", "\ufffd")
     assert refs(store.find_by_ref("r\0")) == ["r\ufffd"]
+    tags = ("t\0", "\\u0000")
+    put(store, item("2", "apple", kind="memory", project="name:a\0b", tags=tags))
+    for wanted in (tags, ("t\ufffd",), ("\\u0000",)):
+        assert [memo.item.ref for memo in store.memos(tags=wanted)] == ["2"]
+    assert store.memos(tags=("\\ufffd",)) == []
+    assert refs(store.select(Filters(without_projects=("name:a\0b",)))) == ["r\ufffd"]
+
+
+def test_a_number_that_nothing_can_have_is_nothing_that_is_there(store):
+    put(store, item("1", "apple"))
+    with pytest.raises(NotFound):
+        store.get([10**30])
+    assert refs(store.select(Filters(), Paging(-1))) == ["1"]
 
 
 def test_statements_are_put_into_the_servers_words():

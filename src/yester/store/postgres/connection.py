@@ -15,6 +15,7 @@ from psycopg import errors
 
 from yester.caller import Caller
 from yester.errors import (
+    NotFound,
     NotYours,
     StoreAway,
     StoreBusy,
@@ -328,6 +329,8 @@ def _explain_error(error: psycopg.Error, place: Place) -> YesterError:
             return StoreError(f"{place.shown}: its disk is full; free some space there and retry")
         case errors.InsufficientPrivilege() if "row-level security" in reason:
             return NotYours("this cannot be written there", "name a project that you may change")
+        case errors.NumericValueOutOfRange():
+            return NotFound("no number of anything here is so large")
         case errors.UniqueViolation():
             return StoreChanged("this is there already, perhaps where you cannot see it")
         case errors.InsufficientPrivilege():

@@ -329,14 +329,19 @@ class ServerSearch(Connection, SearchRows):
             within = _within("c.project", filters.projects)
             among.require(within.sql, *within.values)
         passing = self._filter_items(filters) if filters != ANYTHING else Condition()
-        exists = f" AND EXISTS (SELECT 1 FROM item i WHERE i.id = n.item AND {passing.sql})"
+        # LIMIT keeps the planner from reading all items that pass, however few are asked about.
+        values_of = " LEFT JOIN vector v ON v.id = n.id"
+        if passing.values:
+            values_of = (
+                f" LEFT JOIN LATERAL (SELECT i.id FROM item i WHERE i.id = n.item AND {passing.sql}"
+                f" LIMIT 1) p ON true{values_of} AND p.id IS NOT NULL"
+            )
         return self._read(
             3,
             "WITH near AS MATERIALIZED (SELECT c.id, c.item FROM vector_code c"
             f" WHERE c.model = ? AND {among.sql}"
             " ORDER BY bit_count(c.code # ?::bit varying), c.item DESC, c.id LIMIT ?)"
-            " SELECT n.item, v.parts, v.value FROM near n LEFT JOIN vector v ON v.id = n.id"
-            f"{exists if passing.values else ''} ORDER BY n.id",
+            f" SELECT n.item, v.parts, v.value FROM near n{values_of} ORDER BY n.id",
             model, *among.values, self._stored_code(sign_code(vector, model)), most,
             *passing.values,
         )  # fmt: skip

@@ -76,7 +76,8 @@ class Condition:
             self.require(f"({', '.join(columns)}) {sign} ({places})", *page.behind)
         end = "" if page.oldest_first else " DESC"
         order = ", ".join(f"{name}{end}" for name in columns)
-        self.values += (ALL if page.limit is None else page.limit, page.offset)
+        limited = page.limit is not None and page.limit >= 0  # Python's own callers say -1, too
+        self.values += (page.limit if limited else ALL, page.offset)
         return f" WHERE {self.sql} ORDER BY {order} LIMIT ? OFFSET ?"
 
     def require_one_of(self, column: str, values: Iterable[object]) -> None:
