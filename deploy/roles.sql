@@ -1,4 +1,6 @@
 -- Run once by a superuser of PostgreSQL 16 or newer:  psql -f roles.sql
+-- Who may only make roles and databases, as on managed PostgreSQL, begins with
+-- GRANT yester_owner TO CURRENT_USER before the last command, and may have to leave yester_backup out.
 -- Nobody can log in with a password until one is given:  \password yester_owner
 
 -- What a server may do with the tables; nobody logs in as it.

@@ -337,7 +337,7 @@ def _render_group(group: str) -> Iterator[str]:
         yield one.does + (" No token is needed." if one.open else "")
         if one.scope:
             alone = "of it alone, with" if one.team else "with"
-            yield f"On a [server for many](../how-to/server.md): {alone} the scope `{one.scope}`."
+            yield f"On a [server for many](../how-to/teams.md): {alone} the scope `{one.scope}`."
         searches = issubclass(one.request, SearchRequest)
         shared = SHARED | SEARCH if searches else SHARED
         where = "body" if one.has_body else "query"

@@ -634,7 +634,7 @@ def team_command() -> None:
 
     It is the business of whoever owns the database, whose address --database names; the server
     itself must run as another role, which cannot. `?tenant=NAME` behind the address says whose
-    memory is meant. How to set one up: docs/how-to/server.md.
+    memory is meant. How to set one up: docs/how-to/teams.md.
     """
 
 
