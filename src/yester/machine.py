@@ -87,3 +87,22 @@ def most_memory() -> int:
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def on_battery(supplies: Path = Path("/sys/class/power_supply")) -> bool:
+    """What nobody waits for can wait then. False where it cannot be told, as elsewhere than on
+    Linux."""
+
+    def read_word(one: Path, name: str) -> str:
+        with suppress(OSError):
+            return (one / name).read_text("ascii").strip()
+        return ""
+
+    found = sorted(supplies.iterdir()) if supplies.is_dir() else []
+    kinds = {one: read_word(one, "type") for one in found}
+    if any(kind != "Battery" and read_word(one, "online") == "1" for one, kind in kinds.items()):
+        return False
+    return any(
+        kind == "Battery" and read_word(one, "status") == "Discharging"
+        for one, kind in kinds.items()
+    )

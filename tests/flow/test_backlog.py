@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from yester.capture.question import ask_health, ask_worker
+from yester.machine import on_battery
 
 pytestmark = pytest.mark.requirement("REC-25")
 EMPTYING = {"type": "Battery", "status": "Discharging"}
@@ -47,3 +48,21 @@ def test_indexing_has_a_worker_make_them(indexed, run, home):
         assert run("status", "--json").json["vectors"] == {"done": 2, "waiting": 0}
     finally:
         ask_worker(home / "run", "POST /stop", 5.0)
+
+
+@pytest.mark.parametrize(
+    ("supplies", "expected"),
+    [
+        ({}, False),
+        ({"AC": {"type": "Mains", "online": "1"}, "BAT0": EMPTYING}, False),
+        ({"AC": {"type": "Mains", "online": "0"}, "BAT0": EMPTYING}, True),
+        ({"BAT0": {"type": "Battery", "status": "Charging"}}, False),
+    ],
+)  # fmt: skip
+def test_on_battery_they_can_wait(tmp_path, supplies, expected):
+    for name, values in supplies.items():
+        (tmp_path / name).mkdir()
+        for file, text in values.items():
+            (tmp_path / name / file).write_text(text + "\n")
+    assert on_battery(tmp_path) is expected
+    assert on_battery(tmp_path / "nowhere") is False

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from yester.config import Config
 from yester.errors import ConfigError, StoreBusy, StoreError
+from yester.machine import on_battery
 from yester.model import Queue, Session
 from yester.store import find_target, open_store
 from yester.store.contract import Store
@@ -206,10 +207,10 @@ class Work(threading.Thread):
         return path is not None
 
     def _embed(self, store: Store) -> bool:
-        """Vectors for what waits, newest first."""
+        """Vectors for what waits, newest first; not on battery."""
         from yester.ingest.vectors import embed_waiting
 
-        if not self._embeds or not self._load_model(store):
+        if not self._embeds or on_battery() or not self._load_model(store):
             return False
         assert self.embedder is not None
         return next(embed_waiting(store, self.embedder, self._ended.is_set), 0) > 0

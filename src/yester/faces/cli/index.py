@@ -32,6 +32,7 @@ from yester.ingest.transcripts import Ingest, Report, rebuild_if_stale
 from yester.known_secrets import FoundSecrets
 from yester.llm.budget import open_asker
 from yester.llm.refine import LATELY, find_unrefined, refine_turns
+from yester.machine import on_battery
 from yester.memories.memory_md import MEMORY
 from yester.memories.sync import ImportReport
 from yester.model import Item, Queue, Session, Waiting
@@ -148,6 +149,7 @@ def _make_vectors(app: App, wait: bool, later: bool) -> Iterator[str]:
     if not later and ask_health(app.home) is None:
         later = start_worker(app.home, os.environ) is None
     how = "the next worker makes them" if later else "the worker is making them (yester status)"
+    how = "the worker makes them when the machine is plugged in" if on_battery() else how
     yield f"{backlog}; {how}"
 
 
@@ -156,7 +158,8 @@ def _wait_for_vectors(app: App, waiting: int) -> None:
     from yester.text.embed import why_not
 
     with shared.long_run("vectors", waiting) as advance:
-        while waiting and ask_health(app.home) is not None:  # a worker is at it already
+        # A worker is at it already; on battery it is not, but here somebody waits.
+        while waiting and ask_health(app.home) is not None and not on_battery():
             time.sleep(_LOOK)
             left = vector_backlog(app.store).waiting
             advance(waiting - left)
