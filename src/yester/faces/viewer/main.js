@@ -17,11 +17,13 @@ import { mayLeave, unsaved } from "/core/drafts.js";
 const content = document.getElementById("content");
 const LISTS = ["/search", "/sessions", "/memories", "/shown"]; // an item belongs to the one it was opened from
 let leaving = new AbortController(), shown = "", section = "/";
+let unreached = false; // the view could not be asked for: there was no server
 
 async function show() {
   leaving.abort();
   const mine = (leaving = new AbortController());
   const { path, query } = here();
+  unreached = false;
   const route = ROUTES.find((one) => match(one.path, path));
   const late = setTimeout(() => mine.signal.aborted || content.setAttribute("aria-busy", "true"), 150);
   if (route) section = route.section ?? (LISTS.includes(section) ? section : "/timeline");
@@ -52,6 +54,7 @@ async function show() {
   } catch (error) {
     if (mine.signal.aborted || error.name === "AbortError") return;
     if (error.status === 401) return locked(error);
+    unreached = error.status === 0;
     fill(content, problem(error));
     document.title = "yester";
   } finally {
@@ -88,8 +91,7 @@ async function load(page) {
 /** A module that cannot be fetched is no fault of its own: there is no server. */
 function unreachable(error) {
   if (!(error instanceof TypeError)) throw error;
-  const gone = new Problem(0, { detail: "the server does not answer", fix: "start it again: yester ui" });
-  throw Object.assign(gone, { module: true });
+  throw new Problem(0, { detail: "the server does not answer", fix: "start it again: yester ui" });
 }
 
 /** A browser keeps in mind that a module could not be fetched, so the whole page has to come again. */
@@ -102,7 +104,7 @@ function problem(error) {
   return h("section.notice.bad", { role: "alert" },
     h("h1", {}, error.status === 404 ? "Not found" : "That did not work"),
     h("p", {}, sentence(error.message)), error.fix && h("p", {}, sentence(error.fix)),
-    h("p", {}, error.status !== 404 && [h("button", { on: { click: error.module ? reload : show } }, "Try again"), " "], h("a", { href: to("/") }, "To the start page")));
+    h("p", {}, error.status !== 404 && [h("button", { on: { click: unreached ? reload : show } }, "Try again"), " "], h("a", { href: to("/") }, "To the start page")));
 }
 
 const OUT = "This tab was locked, or its 30 days are over.";
@@ -145,10 +147,10 @@ keys(anew);
 try {
   if (await enter()) {
     addEventListener("hashchange", moved);
-    await begin(shell.state, refused);
+    await begin((is) => (shell.state(is), is === "live" && unreached && reload()), refused);
     await show();
-    // All of them, while it is known who serves them; one that fails is asked for when it is wanted.
-    for (const { page } of ROUTES) await load(page).catch(() => {});
+    // All of them, while it is known who serves them; where one fails there is no server for the others either.
+    for (const { page } of ROUTES) if (!(await load(page).catch(() => null))) break;
   } else locked();
 } catch (error) {
   locked(error);

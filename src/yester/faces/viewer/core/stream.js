@@ -54,7 +54,7 @@ async function start(state, refused) {
     doubt(); // a server that was started anew is told who we are, once it has proved itself
     state("waiting");
     await new Promise((done) => setTimeout(done, pause));
-    pause = Math.min(pause * 2, 15000);
+    pause = Math.min(pause * 2, 5000);
   }
 }
 
