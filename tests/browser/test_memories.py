@@ -281,15 +281,18 @@ def test_one_memory_is_put_in_the_place_of_another(viewer, home, ids):
 
 
 def test_the_new_memory_opens_though_its_event_comes_before_the_answer(viewer, ids):
-    page, held = viewer.page, []
-    page.route("**/supersede", lambda route: held.append((route, route.fetch())))
+    page = viewer.page
+
+    def hold(route):
+        response = route.fetch()
+        expect(page.locator(".notice.warn")).to_contain_text("Superseded by")
+        route.fulfill(response=response)
+
+    page.route("**/supersede", hold)
     viewer.to(f"#/memory/{ids['third']}")
     page.get_by_role("button", name="Supersede…").click()
     page.get_by_label("What is true instead").fill("Orders keep what the till says")
     page.get_by_role("button", name="Supersede", exact=True).click()
-    expect(page.locator(".notice.warn")).to_contain_text("Superseded by")
-    for route, response in held:
-        route.fulfill(response=response)
     expect(page.locator("h1")).to_contain_text("Orders keep what the till says")
 
 

