@@ -11,9 +11,12 @@ from playwright.sync_api import expect
 
 import yester
 from tests.browser.conftest import PHONE, WIDE
+from tests.browser.test_reader import AFTER, BEFORE, SAID
 from tests.browser.views import COUNTING, VIEWS, address, opened, whole
+from tests.distilling import Story
 from yester.ingest.prepare import prepare_item
 from yester.model import Change, Injection, Item, Memo, Project, Session
+from yester.project import Projects
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10")]
 
@@ -50,7 +53,33 @@ def home(tmp_path_factory):
         change = Change(0, now, "sam", "create", "", None, {"title": "Totals"})
         id_ = store.put_memo(prepare_item(memo.item), memo, change)
         store.append([Injection(session, "SessionStart", id_, 0.5, 20, now, "newest")])
+        _tell_story(store, path.parent / "pier", now - 3_600_000)
     return path
+
+
+def _tell_story(store, folder, began):
+    """A session with everything a transcript can hold, of a project that is on disk."""
+    folder.mkdir()
+    (folder / "pay.py").write_text(f"# by hand\n{AFTER}")
+    project = Projects({}).by_folder(str(folder))
+    store.put_project(project)
+    story = Story("story", project.key, began)
+    story.prompt("Why does the webhook charge twice?")
+    for name in ("key.py", "hook.py"):
+        story.reads(name)
+    story.says(SAID)
+    story.replaces("pay.py", BEFORE, AFTER)
+    story.ran("pytest -x", "E  KeyError: key\n1 failed", failed=True, ref="failing")
+    store.put([prepare_item(one) for one in story.items])
+
+
+# Of some views there is more than one.
+MORE = (
+    "#/search?query=totals", "#/search?query=xyzzyplugh", "#/timeline?show=items",
+    "#/memories?new=1", "#/memory/{memory}?edit=1", "#/shown?preview=1&project=shop",
+    "#/session/story", "#/session/story?only=errors", "#/session/story?find=charge",
+    "#/file?project=pier&path=pay.py", "#/file?project=pier&path=hook.py", "#/item/{call}",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -74,11 +103,14 @@ def at(server):
 def every_view(viewer, at):
     """Each view in turn, in one page: a server and a browser profile for each would cost more
     than what is asked of it. A failure names the view by its address."""
+    with yester.open(viewer.server.home) as memory:
+        (memo,), (call,) = map(memory.store.find_by_ref, ("memory-1", "failing"))
+    more = [one.format(memory=memo.id, call=call.id) for one in MORE]
 
     def every_view():
-        for route in VIEWS:
-            opened(viewer.page, at(route))
-            yield at(route)
+        for place in (*map(at, VIEWS), *more):
+            opened(viewer.page, place)
+            yield place
 
     return every_view
 
@@ -164,7 +196,7 @@ def test_light_and_dark_differ_and_both_can_be_read(viewer, every_view):
         for view in every_view():
             grounds.append(page.evaluate(_GROUND))
             assert page.evaluate(_PALE) == [], (scheme, view)
-    light, dark = grounds[: len(VIEWS)], grounds[len(VIEWS) :]
+    light, dark = grounds[: len(grounds) // 2], grounds[len(grounds) // 2 :]
     assert not set(light) & set(dark)
 
 
