@@ -1,39 +1,51 @@
 """The viewer measured in a real browser: how even its list scrolls, how long each view takes, and
 what searching while one types costs beside one search.
 
-    python -m bench.viewer [--items 100000] [--seconds 20] [--before FOLDER]
+    python -m bench.viewer [--items 100000] [--seconds 20]
+    python -m bench.viewer --home HOME [--before SRC HOME]
 
-`--before` is the viewer's folder of an earlier version, measured in the same run against the same
-server; of it only the views are.
-
-A store with so many items is made, served and looked at with chromium (without a screen). A script
-scrolls the whole timeline from end to end in so many seconds, which asks for a place anew in every
-frame, then by the wheel's own steps; requestAnimationFrame tells how long each frame took.
-Told: the share of frames over 50 ms, the slowest one, the most rows in the page, and how long the
-last rows took to be there after the scrollbar was dragged to the end.
+Without `--home` a store with so many items is made and its timeline is scrolled: a script goes from
+end to end in so many seconds, which asks for a place anew in every frame, then by the wheel's own
+steps; requestAnimationFrame tells how long each frame took. Told: the share of frames over 50 ms,
+the slowest one, the most rows in the page, and how long the last rows took to be there after the
+scrollbar was dragged to the end.
+With `--home` each view of that store is opened in turn. `--before` is the source folder of an
+earlier version and its own store of the same items; both serve at once, each in a process of its
+own, and are asked by turns.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import statistics
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 import yester
 from tests.browser.conftest import chromium
 from tests.browser.views import COUNTING, opened
-from tests.serving import Serving, serving
-from yester.faces.http.app import FOLDER
-from yester.faces.http.login import new_code
+from yester.model import Filters, Paging
 
-VIEWS = (
-    "#/search?query=found+step", "#/search?project=project-3", "#/sessions", "#/memories",
-    "#/shown", "#/stats?days=30", "#/projects", "#/settings", "#/",
-)  # fmt: skip
+VIEWS = {
+    "start page": "#/", "timeline": "#/timeline", "every item": "#/timeline?show=items",
+    "search": "#/search?query={words}",
+    "search in a project": "#/search?query={words}&project={project}",
+    "everything of a project": "#/search?project={project}",
+    "sessions": "#/sessions", "a session": "#/session/S{session}", "an item": "#/item/{item}",
+    "memories": "#/memories", "injected": "#/shown", "statistics": "#/stats?days=30",
+    "projects": "#/projects", "settings": "#/settings",
+}  # fmt: skip
+BEFORE = {"timeline": "#/", "every item": "#/"}  # where they were in 0.1
+_TIMES = 7
 _BATCH = 5_000
 _WHEEL = 100  # px a step
 _PLACE = "#/timeline?show=items"  # every item in one list
@@ -61,52 +73,76 @@ def main() -> None:
     given = argparse.ArgumentParser(description=__doc__)
     given.add_argument("--items", type=int, default=100_000)
     given.add_argument("--seconds", type=int, default=20)
-    given.add_argument("--before", type=Path)
+    given.add_argument("--home", type=Path)
+    given.add_argument("--before", type=Path, nargs=2, metavar=("SRC", "HOME"))
     asked = given.parse_args()
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
-        home = _store(Path(folder), asked.items)
-        for name, files in (("before", asked.before), ("now", FOLDER)):
-            if files is not None:
-                with serving(home, folder=files) as run:
-                    _measure_views(play, run, name)
-        _measure_list(play, home, asked.seconds)
+    with ExitStack() as ends:
+        play = ends.enter_context(sync_playwright())
+        browser = play.chromium.launch(
+            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
+        )
+        ends.callback(browser.close)
+        own = Path(yester.__file__).parent.parent
+        if asked.home is None:
+            folder = Path(ends.enter_context(tempfile.TemporaryDirectory()))
+            _measure_list(ends.enter_context(_open(browser, own, _store(folder, asked.items))),
+                          asked.seconds)  # fmt: skip
+            return
+        pages = {"now": ends.enter_context(_open(browser, own, asked.home))}
+        if asked.before:
+            pages["before"] = ends.enter_context(_open(browser, *asked.before))
+        _measure_views(pages, asked.home)
+        _measure_typing(pages["now"])
 
 
-def _open(play: Playwright, run: Serving) -> tuple[Browser, Page]:
-    browser = play.chromium.launch(
-        executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
-    )
-    page = browser.new_page(viewport={"width": 1280, "height": 800})
-    page.add_init_script(COUNTING)
-    page.goto(f"http://{run.host}/#code={new_code(run.home)}")
-    page.wait_for_selector("main h1")
-    return browser, page
+@contextmanager
+def _open(browser: Browser, source: Path, home: Path) -> Iterator[Page]:
+    """The viewer of this version over this store, its server in a process of its own."""
+    command = [sys.executable, "-m", "yester", "--home", str(home)]
+    environ = {**os.environ, "PYTHONPATH": str(source), "YESTER_EMBEDDER": "none"}
+    try:
+        link = subprocess.run(
+            [*command, "ui", "--print"], env=environ, check=True, capture_output=True, text=True
+        )
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.add_init_script(COUNTING)
+        page.goto(link.stdout.split()[-1])
+        page.wait_for_selector("main h1")
+        yield page
+        page.close()
+    finally:
+        subprocess.run([*command, "serve", "--stop"], env=environ, stdout=subprocess.DEVNULL)
 
 
-def _measure_views(play: Playwright, run: Serving, name: str) -> None:
-    """The median of three, from the address to the last answer."""
-    browser, page = _open(play, run)
-    for place in VIEWS:
-        took = []
-        for _ in range(3):
-            opened(page, "#/doctor")
-            began = time.perf_counter()
-            opened(page, place)
-            took.append((time.perf_counter() - began) * 1000)
-        print(f"{name}: {place} {sorted(took)[1]:,.0f} ms")
-    if name == "now":
-        _measure_typing(page)
-    browser.close()
+def _measure_views(pages: dict[str, Page], home: Path) -> None:
+    """The median and the least, from the address to the last answer."""
+    with yester.open(home) as memory:
+        words = "error when the test runs again"
+        hit = memory.recall(words, k=1)[0]
+        session = memory.store.sessions(Filters(), Paging(1))[0].id
+    names = {"words": words.replace(" ", "+"), "project": hit.project, "item": hit.id,
+             "session": session}  # fmt: skip
+    for name, now in VIEWS.items():
+        took: dict[str, list[float]] = {which: [] for which in pages}
+        for _ in range(_TIMES):
+            for which, page in pages.items():
+                place = (now if which == "now" else BEFORE.get(name, now)).format_map(names)
+                opened(page, "#/doctor")
+                began = time.perf_counter()
+                opened(page, place)
+                took[which].append((time.perf_counter() - began) * 1000)
+        figures = [f"{statistics.median(took[one]):,.0f} | {min(took[one]):,.0f}" for one in pages]
+        print(f"| {name} | {' | '.join(figures)} |", flush=True)
 
 
 def _measure_typing(page: Page) -> None:
-    """From the last letter, or Enter, until the hits are drawn; the server's part besides."""
+    """From the last letter, or Enter, until the hits are drawn."""
     field = page.locator("header input[type=search]")
     took: dict[str, list[float]] = {"one search": [], "as one types": []}
-    for turn in range(5):
+    for turn in range(_TIMES):
         for how, times in took.items():
             opened(page, "#/search")
-            words = f"found step {turn * 7 + len(times) + 11}"
+            words = f"error in step {turn * 7 + len(times) + 11}"
             field.focus()
             if how == "one search":
                 field.evaluate("(field, words) => { field.value = words }", words)
@@ -121,18 +157,15 @@ def _measure_typing(page: Page) -> None:
             )
             times.append((time.perf_counter() - began) * 1000)
     for how, times in took.items():
-        print(f"{how}: {sorted(times)[2]:,.0f} ms until the hits are there")
+        print(f"{how}: {statistics.median(times):,.0f} ms until the hits are there")
 
 
-def _measure_list(play: Playwright, home: Path, seconds: int) -> None:
-    with serving(home) as run:
-        browser, page = _open(play, run)
-        page.evaluate("location.hash = '#/timeline?show=items'")
-        page.wait_for_selector(".list .row:not(.missing)")
-        print(f"dragged to the end: rows there after {_dragged(page):,.0f} ms")
-        _told("end to end", page.evaluate(_THROUGH, [seconds, 0]))
-        _told("by the wheel", page.evaluate(_THROUGH, [seconds, _WHEEL]))
-        browser.close()
+def _measure_list(page: Page, seconds: int) -> None:
+    page.evaluate("place => { location.hash = place }", _PLACE)
+    page.wait_for_selector(".list .row:not(.missing)")
+    print(f"dragged to the end: rows there after {_dragged(page):,.0f} ms")
+    _told("end to end", page.evaluate(_THROUGH, [seconds, 0]))
+    _told("by the wheel", page.evaluate(_THROUGH, [seconds, _WHEEL]))
 
 
 def _store(home: Path, items: int) -> Path:
