@@ -114,7 +114,7 @@ def test_tokens_are_told_and_no_saving_is_claimed(viewer, server):
     expect(aside).to_contain_text("~4,321")
     expect(aside).to_contain_text("no saving")
     viewer.to(f"/item/{named(server, 'word')['id']}")
-    expect(aside).to_contain_text("no work behind it to count")
+    expect(aside).to_contain_text("not made from anything")
 
 
 def test_messages_and_what_was_made_of_them_lead_to_each_other(viewer, server):

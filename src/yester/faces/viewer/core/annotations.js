@@ -68,6 +68,11 @@ export async function besides(session, signal) {
   const put = (map, id, what) => map.set(id, [...(map.get(id) ?? []), what]);
   for (const row of made) {
     if (row.kind === "summary" && row.type === "session") continue; // it stands above all
+    const twin = row.type === "turn" && made.find((one) => one.kind === "observation" && one.prompt_number === row.prompt_number && one.title === row.title);
+    if (twin) {
+      twin.card = row.id; // the same turn is shown once, with what was found out in it
+      continue;
+    }
     const within = row.kind === "summary" && row.source !== "yester"; // said in the session itself
     const anchor = within ? 0 : anchorOf(row, messages, session);
     row.from = (row.sources ?? []).map((id) => messages.get(id)).filter(Boolean);
@@ -85,7 +90,7 @@ export async function besides(session, signal) {
   loose.sort((a, b) => a.epoch - b.epoch);
   return {
     prompts, observations: made.filter((row) => row.kind === "observation"),
-    find: (id) => made.find((row) => row.id === id),
+    find: (id) => made.find((row) => row.id === id || row.card === id),
     at: (rows, from, until) => rows.map((row, place) => {
       const begins = place ? row.created_at_epoch : Math.min(from, row.created_at_epoch);
       const ends = place + 1 < rows.length ? rows[place + 1].created_at_epoch : until;

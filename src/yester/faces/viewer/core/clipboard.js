@@ -12,6 +12,12 @@ export function copyable(text) {
 export const copyButton = (text, name = "Copy", short = "Copy") =>
   h("button.small.copy", { type: "button", "aria-label": name, title: name, on: { click: async () => copy(await text()) } }, short);
 
+/** A block of text with a button in its corner that copies it. */
+export const copied = (node, text, name = "Copy the text") => h("div.copied", {}, node, copyButton(typeof text === "string" ? () => text : text, name));
+
+/** The number of an item, to be copied. */
+export const idOf = (id) => h("span.id", {}, `#${id} `, copyButton(() => `#${id}`, `Copy #${id}`));
+
 /** Sentences in which `words` between ticks are code. */
 export const ticked = (text) => text.split(/`([^`]+)`/).map((part, place) => (place % 2 ? h("code", {}, part) : part));
 

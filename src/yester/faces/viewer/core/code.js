@@ -1,6 +1,7 @@
 // Code with its words in colours: comments, strings, numbers, keywords, names that are called. A
 // guess by the language's name; what is not known stays plain, and no text is ever changed.
 
+import { copied } from "/core/clipboard.js";
 import { h } from "/core/dom.js";
 
 const MOST = 60_000; // characters that are coloured
@@ -68,4 +69,5 @@ function kindOf({ comment, string, number, word }, keywords, next) {
 }
 
 /** A block of code. */
-export const codeBlock = (text, language = "") => h("pre.code", { tabindex: "0", role: "group", "aria-label": language ? `Code, ${language}` : "Code" }, h("code", {}, coloured(text, language.toLowerCase())));
+export const codeBlock = (text, language = "") => copied(
+  h("pre.code", { tabindex: "0", role: "group", "aria-label": language ? `Code, ${language}` : "Code" }, h("code", {}, coloured(text, language.toLowerCase()))), text, "Copy the code");

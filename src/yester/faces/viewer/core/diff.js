@@ -1,5 +1,6 @@
 // What an edit changed: lines that went and lines that came, under the file's name with their numbers.
 
+import { copied, copyButton } from "/core/clipboard.js";
 import { coloured, languageOf } from "/core/code.js";
 import { h } from "/core/dom.js";
 import { many } from "/core/format.js";
@@ -49,12 +50,14 @@ export function diffOf({ file, places }, name) {
   const all = places.map((one) => compareLines(one.before, one.after)), counts = countLines(all.flat());
   const whole = places.every((one) => !one.known);
   return h("div.diff", { role: "group", "aria-label": `Changes of ${file}` },
-    h("div.diff-head", {}, h("span.file-name", {}, name), countsOf(counts), whole && h("span.quiet.small", {}, "what was there before is not recorded")),
+    h("div.diff-head", {}, h("span.file-name", {}, name), countsOf(counts), whole && h("span.quiet.small", {}, "what was there before is not recorded"), copyButton(() => patchOf(all.flat()), "Copy the changes")),
     all.map((lines) => linesOf(lines, languageOf(file))));
 }
 
+export const patchOf = (lines) => lines.map(([sign, line]) => sign + line).join("\n");
+
 /** A text that is a diff already. */
-export const diffText = (text) => h("div.diff", { role: "group", "aria-label": "Diff" }, linesOf(text.split("\n").map((line) => (/^[-+](?!--|\+\+)/.test(line) ? [line[0], line.slice(1)] : [" ", line])), "", false));
+export const diffText = (text) => copied(h("div.diff", { role: "group", "aria-label": "Diff" }, linesOf(text.split("\n").map((line) => (/^[-+](?!--|\+\+)/.test(line) ? [line[0], line.slice(1)] : [" ", line])), "", false)), text, "Copy the changes");
 
 function linesOf(lines, language, folds = true) {
   const box = h("pre.diff-lines", { tabindex: "0", role: "group", "aria-label": "Lines" });

@@ -4,11 +4,14 @@ import { h } from "/core/dom.js";
 
 const number = new Intl.NumberFormat("en");
 const day = new Intl.DateTimeFormat("en", { weekday: "short", day: "numeric", month: "short", year: "numeric" });
+const short = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
 const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
 export const count = (value) => number.format(value ?? 0);
 export const many = (value, one, more = one + "s") => `${count(value)} ${value === 1 ? one : more}`;
 export const dayOf = (epoch) => (epoch ? day.format(epoch) : "no date");
+/** A day of which the year is known. */
+export const shortDay = (epoch) => short.format(epoch);
 export const clockOf = (epoch) => (epoch ? clock.format(epoch) : "");
 /** Names the code uses, as words: tech_debt is "tech debt". */
 export const plain = (name) => name.replaceAll("_", " ");

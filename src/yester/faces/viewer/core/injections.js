@@ -6,7 +6,7 @@ import { to } from "/core/router.js";
 import { folded } from "/core/transcript.js";
 
 export const EVENTS = {
-  SessionStart: "at the start", UserPromptSubmit: "with a prompt", PreToolUse: "before a tool was used", SubagentStart: "to a sub-agent",
+  SessionStart: "at the start of a session", UserPromptSubmit: "with a prompt", PreToolUse: "before a tool was used", SubagentStart: "to a sub-agent",
   PostToolUse: "after a tool was used", PostToolUseFailure: "after a failure",
 };
 // The strongest thing known, and whether it speaks for the line.
@@ -33,6 +33,6 @@ export function lineOf(line) {
 export function givingOf(giving, open = false) {
   const cost = giving.lines.reduce((sum, one) => sum + one.tokens, 0);
   return h("div.giving", { "data-giving": giving.key },
-    folded([h("b", {}, "Shown"), ` ${eventOf(giving)}: `, h("span", {}, `${many(giving.lines.length, "line")}, ${tokens(cost)}`)],
+    folded([h("b", {}, "Injected"), ` ${eventOf(giving)}: `, h("span", {}, `${many(giving.lines.length, "line")}, ${tokens(cost)}`)],
       () => h("ul.shown-lines", {}, giving.lines.map(lineOf)), open));
 }

@@ -61,8 +61,8 @@ export function memoryTable(memories, { query = "", chosen, changed }) {
 
 // What is asked before it is done: title, button, whether it takes something away.
 export const ACTS = {
-  retire: ["Retire it?", "Retire", true, "It is no longer found or shown, and is deleted after 30 days."],
-  archive: ["Archive it?", "Archive", false, "It is no longer found or shown, and stays for good."],
+  retire: ["Retire it?", "Retire", true, "It is no longer found or injected, and is deleted after 30 days."],
+  archive: ["Archive it?", "Archive", false, "It is no longer found or injected, and stays for good."],
   restore: ["Make it active?", "Restore", false, ""],
   undo: ["Take back the last change?", "Undo", false, "What was done together with it is taken back as well."],
 };

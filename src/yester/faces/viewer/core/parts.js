@@ -35,15 +35,15 @@ export const command = (text) => h("code", {}, text);
 export const chips = (words, link) =>
   words?.length ? words.map((word) => [h(link ? "a.chip" : "span.chip", link ? { href: link(word) } : {}, word), " "]) : null;
 
+const filled = ([, value]) => !["", null, undefined, false, 0].includes(value);
+
 /** `[["Agent", "claude-code"], …]`; what is empty is left out. */
 export const facts = (rows) =>
-  h("dl.facts", {}, rows.filter(([, value]) => value !== "" && value !== null && value !== undefined && value !== 0)
-    .map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+  h("dl.facts", {}, rows.filter(filled).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 
 /** The same in a line: a name and its value stay together wherever the line breaks. */
 export const pairs = (rows) =>
-  h("dl.pairs", {}, rows.filter(([, value]) => value !== "" && value !== null && value !== undefined && value !== false)
-    .map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+  h("dl.pairs", {}, rows.filter(filled).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 
 export const bar = (name, share, value, title = "") =>
   h("div.bar", { title }, h("span", {}, name),

@@ -18,7 +18,7 @@ const FACTORS = {
   stale: ["Out of date", "its files have changed since"],
   said: ["The turn", "what was said in its turn, taken as one text"],
   worked: ["Files of the session", "how many of the session's files its turn has edited"],
-  use: ["Use", "what came of it when it was shown, and what you said of it"],
+  use: ["Use", "what came of it when it was injected, and what you said of it"],
 };
 const SIGNS = {
   matched: ["Matched", "share of the question's words that it has, the rare ones counting more"],

@@ -1,7 +1,7 @@
 // Beside a transcript: its prompts with what came of each, and its files.
 
 import { h } from "/core/dom.js";
-import { clockOf, fileName, many } from "/core/format.js";
+import { clockOf, dayOf, fileName, many, shortDay } from "/core/format.js";
 import { fileLink } from "/core/parts.js";
 import { statusMark } from "/core/turn_status.js";
 
@@ -11,10 +11,10 @@ const FIRST = 12; // files shown without asking
 export function outlineOf(turns, address) {
   return turns.length > 0 && h("details.outline", { open: true },
     h("summary", {}, many(turns.length, "prompt")),
-    h("ol", {}, turns.map((turn) => h("li", { "data-turn": turn.id },
+    h("ol", {}, turns.map((turn, place) => h("li", { "data-turn": turn.id },
       statusMark(turn.status, turn.evidence),
       h("a", { href: address(turn.id), title: turn.prompt }, turn.prompt || "(no words)"),
-      h("span.quiet.small", {}, clockOf(turn.created_at_epoch))))));
+      h("span.quiet.small", { title: `${dayOf(turn.created_at_epoch)} ${clockOf(turn.created_at_epoch)}` }, place && dayOf(turns[place - 1].created_at_epoch) !== dayOf(turn.created_at_epoch) ? shortDay(turn.created_at_epoch) : clockOf(turn.created_at_epoch))))));
 }
 
 export function filesOf(files, project, address) {

@@ -1,7 +1,7 @@
 // A session as markdown, to be pasted elsewhere.
 
 import { get } from "/core/api.js";
-import { compareLines } from "/core/diff.js";
+import { compareLines, patchOf } from "/core/diff.js";
 import { clockOf, dayOf } from "/core/format.js";
 
 const PAGE = 200;
@@ -23,7 +23,7 @@ function entryText(row) {
   if (row.role === "thinking" || !text) return "";
   if (row.kind === "prompt") return `## You, ${clockOf(row.created_at_epoch)}\n\n${text}`;
   if (row.role !== "tool") return text;
-  if (row.call?.changes.length) return row.call.changes.map((one) => `**${row.tool}** ${one.file}\n\n${fenced(compareLines(one.before, one.after).map(([sign, line]) => sign + line).join("\n"), "diff")}`).join("\n\n");
+  if (row.call?.changes.length) return row.call.changes.map((one) => `**${row.tool}** ${one.file}\n\n${fenced(patchOf(compareLines(one.before, one.after)), "diff")}`).join("\n\n");
   if (row.call?.command) return fenced(`$ ${row.call.command}\n${row.output ?? ""}`.trimEnd(), "console");
   return `**${row.tool}** ${(row.input ?? text).split("\n", 1)[0]}`;
 }

@@ -1,7 +1,7 @@
 // The entries of a transcript: what was typed, said, thought, and done with tools. What is long or
 // seldom wanted is folded, and made only when it is unfolded.
 
-import { copyButton } from "/core/clipboard.js";
+import { copied, copyButton } from "/core/clipboard.js";
 import { compareLines, countLines, countsOf, diffOf } from "/core/diff.js";
 import { fill, h } from "/core/dom.js";
 import { clockOf, count, dayOf, fileName, marked } from "/core/format.js";
@@ -69,9 +69,11 @@ function terminalOf({ call, output, tags }) {
 
 function block(text, label = "Text") {
   const box = h("pre", { tabindex: "0", role: "group", "aria-label": label });
-  if (text.length <= TALL) return fill(box, text);
+  const whole = copied(box, text, `Copy the ${label.toLowerCase()}`);
+  if (text.length <= TALL) return fill(box, text), whole;
   const all = h("button.small", { type: "button", on: { click: () => fill(box, text) } }, `Show all of it (${count(text.length)} characters)`);
-  return fill(box, text.slice(0, TALL), "\n", all);
+  fill(box, text.slice(0, TALL), "\n", all);
+  return whole;
 }
 
 /** A use of a tool as it is shown alone. */

@@ -1,13 +1,12 @@
 // Turns in lists: by session, a row each with what came of it, what was found out, and its files.
 
 import { h } from "/core/dom.js";
-import { clockOf, dayOf, duration, fileName, many, plain } from "/core/format.js";
+import { clockOf, dayOf, duration, fileName, many, plain, shortDay } from "/core/format.js";
 import { fileLink } from "/core/parts.js";
 import { to } from "/core/router.js";
 import { statusChip, statusMark } from "/core/turn_status.js";
 
 const FILES = 3;
-const near = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
 
 /** The turn in its session. */
 export const turnAddress = (turn) => (turn.session_db_id ? to(`/session/S${turn.session_db_id}`, { at: turn.id }) : to(`/item/${turn.id}`));
@@ -15,8 +14,8 @@ export const turnAddress = (turn) => (turn.session_db_id ? to(`/session/S${turn.
 /** `dated`: by its day, where the list has several. */
 export function turnRow(turn, dated = false) {
   const more = turn.files.length - FILES, said = turn.title !== turn.prompt && turn.prompt;
-  return h("li.turn", { "data-turn": turn.id },
-    h("span.clock", { title: dayOf(turn.created_at_epoch) }, dated ? near.format(turn.created_at_epoch) : clockOf(turn.created_at_epoch)),
+  return h(turn.card ? "li.turn" : "li.turn.plain", { "data-turn": turn.id },
+    h("span.clock", { title: dayOf(turn.created_at_epoch) }, dated ? shortDay(turn.created_at_epoch) : clockOf(turn.created_at_epoch)),
     statusMark(turn.status, turn.evidence),
     h("div.said", {},
       h("a.title", { href: turnAddress(turn), title: turn.prompt }, turn.title || "(no words)"),

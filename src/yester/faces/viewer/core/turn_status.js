@@ -11,8 +11,8 @@ const STATUSES = {
 
 /** The shape alone; `evidence` says what the status rests on. */
 export function statusMark(status, evidence = "") {
-  const [shape, tone, says] = STATUSES[status] ?? ["•", "quiet", "Nobody has judged it yet"];
-  return h(`span.status.is-${tone}`, { role: "img", "aria-label": status || "not judged", title: [status || "not judged", evidence || says].join(": ") }, shape);
+  const [shape, tone, says] = STATUSES[status] ?? ["•", "quiet", "No card: nothing to keep was seen in it, or it is not distilled yet"];
+  return h(`span.status.is-${tone}`, { role: "img", "aria-label": status || "no card", title: [status, evidence || says].filter(Boolean).join(": ") }, shape);
 }
 
 /** The shape with its word. */

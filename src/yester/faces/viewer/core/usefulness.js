@@ -2,15 +2,14 @@
 
 import { h } from "/core/dom.js";
 import { count, many, when } from "/core/format.js";
+import { EVENTS, usedOf } from "/core/injections.js";
 import { acting } from "/core/parts.js";
 import { to } from "/core/router.js";
 
 const TOLD = {
   useful: "you said it is useful", useless: "you said it is not useful", opened: "looked at here",
-  fetched: "an agent asked for the whole", acted: "a file it is about was edited after it was shown",
+  fetched: "an agent asked for the whole", acted: "a file it is about was edited afterwards",
 };
-const EVENTS = { SessionStart: "at the start of a session", UserPromptSubmit: "with a prompt", PreToolUse: "before a tool was used", PostToolUse: "after a tool was used", PostToolUseFailure: "after a failure", SubagentStart: "at the start of a sub-agent" };
-const CAME = { fetched: "asked for", opened: "looked at", "acted-on": "acted on", useful: "useful", useless: "not useful" };
 
 function wordOf(use, feedback) {
   // Looking at it counts a little, but says nothing yet about whether it helped.
@@ -30,7 +29,7 @@ export function useOf({ use, shown, used_in: usedIn, feedback }, say) {
     h("p.meter", {}, h("span.scale.both", { role: "img", "aria-label": `Use ${use.toFixed(2)}, from -1 to 1` },
       h(use < 0 ? "i.less" : "i", { style: use < 0 ? { right: "50%", width: `${-use * 50}%` } : { left: "50%", width: `${use * 50}%` } })), h("strong", {}, wordOf(use, feedback))),
     h("ul.known", {},
-      h("li", {}, shown ? [`shown in ${many(shown, "session")}`, `, something came of it in ${count(usedIn)}`] : "never shown to an agent"),
+      h("li", {}, shown ? `injected in ${many(shown, "session")}, used in ${count(usedIn)}` : "never injected"),
       told.map(([what, number]) => h("li", {}, TOLD[what] ?? what, number > 1 && ` (${count(number)} times)`))),
     h("p.small.quiet", {}, "What was of use rises a little in searches and contexts, what is in the way sinks. Your word counts most; looking at it here counts a little."),
   ];
@@ -41,7 +40,7 @@ export function lineOf(line) {
   return h("li", {},
     h("div", {}, when(line.epoch), ` ${EVENTS[line.event] ?? line.event}`,
       line.session_db_id > 0 && [" in ", h("a", { href: to(`/session/S${line.session_db_id}`) }, `S${line.session_db_id}`), line.prompt_number > 0 && `, prompt ${line.prompt_number}`],
-      line.used && [" ", h(line.used === "useless" ? "span.chip.bad" : "span.chip.good", {}, CAME[line.used] ?? line.used)]),
+      line.used && [" ", usedOf(line.used)]),
     line.prompt && h("div.asked", {}, "“", line.prompt, "”"),
     h("div.quiet.small", {}, [line.reason, line.score > 0 && `score ${line.score.toFixed(2)}`, `~${count(line.tokens)} tokens of context`].filter(Boolean).join(" · ")));
 }

@@ -91,7 +91,13 @@ function editsOf({ edits, project, missing }) {
 
 const openEnd = (one) => h("li", {}, statusMark("open"), h("a", { href: to(`/item/${one.card}`) }, one.text || one.title), " ", h("span.quiet.small", {}, when(one.created_at_epoch)));
 
-const turnLine = (one) => h("li", {}, statusMark(one.status, one.evidence), h("a", { href: to(`/item/${one.card || one.id}`) }, one.title), h("div.quiet.small", {}, one.evidence || one.status));
+const turnLine = (one) => h("li", {}, statusMark(one.status, one.evidence), h("a", { href: to(`/item/${one.card || one.id}`) }, one.title), h("div.quiet.small", {}, evidenceOf(one)));
+
+/** What it rests on; a turn that took its place is led to. */
+function evidenceOf({ evidence, status }) {
+  const by = /^by (\d+)$/.exec(evidence)?.[1];
+  return by ? ["replaced by ", h("a", { href: to(`/item/${by}`) }, `#${by}`)] : evidence || status;
+}
 
 const sessionLine = (one) => h("li", {}, h("a", { href: to(`/session/S${one.db_id}`) }, one.title || `S${one.db_id}`), h("div.quiet.small", {}, `${dayOf(one.started)} · ${one.agent} · ${duration(one.ended - one.started)}`));
 

@@ -4,7 +4,7 @@
 import { givings } from "/core/annotations.js";
 import { get, post } from "/core/api.js";
 import { fill, h } from "/core/dom.js";
-import { copyButton } from "/core/clipboard.js";
+import { copied } from "/core/clipboard.js";
 import { choice } from "/core/fields.js";
 import { clockOf, count, dayOf, many, sentence, tokens } from "/core/format.js";
 import { EVENTS, eventOf, lineOf } from "/core/injections.js";
@@ -89,9 +89,9 @@ function turnOf(giving) {
 
 const emptied = (filtered) => filtered
   ? emptyOf("Nothing fits", ["Other filters may find something: ", h("a", { href: to("/shown") }, "show all lines"), "."])
-  : emptyOf("No agent was shown anything yet",
+  : emptyOf("Nothing was injected yet",
     ["Once ", command("yester install"), " has told your agent about yester, every line it is given stands here: why it was chosen, what it cost, whether it was of use."],
-    ["What it would be given now shows the ", h("a", { href: to("/shown", { preview: "1" }) }, "preview"), "."]);
+    ["What would be injected now stands in the ", h("a", { href: to("/shown", { preview: "1" }) }, "preview"), "."]);
 
 // --- the preview ------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ async function contextOf({ text, tokens: cost, shown, left, why = "" }) {
   const score = (value) => (value ? value.toFixed(2) : "–");
   return [
     h("h2", {}, "The text", text && h("span.quiet.small", {}, ` ${tokens(cost)}`)),
-    text ? h("div.block", {}, h("pre.context", { tabindex: "0" }, text), copyButton(() => text, "Copy the text")) : emptyOf("It would be given nothing", why ? sentence(why) : "Nothing that is known fits well enough; that is better than something that does not."),
+    text ? copied(h("pre.context", { tabindex: "0" }, text), text) : emptyOf("It would be given nothing", why ? sentence(why) : "Nothing that is known fits well enough; that is better than something that does not."),
     shown.length > 0 && [h("h2", {}, "Its lines, and why"), tableOf(["What", "Why", "Fits", "Tokens"],
       shown.map((one) => [nameOf(one.item), one.reason, score(one.score), count(one.tokens)]))],
     left.length > 0 && [h("h2", {}, "Left out, and why"), tableOf(["What", "Why", "Fits"], some.map((one) => [nameOf(one.id), one.why, score(one.score)])),

@@ -2,6 +2,7 @@
 // came of it. Looking at it here is noted, once a visit.
 
 import { get, post } from "/core/api.js";
+import { idOf } from "/core/clipboard.js";
 import { fill, h } from "/core/dom.js";
 import { forgetting } from "/core/forget_dialog.js";
 import { clockOf, count, dayOf, many, when } from "/core/format.js";
@@ -47,7 +48,7 @@ export async function show({ path, signal, listen }) {
     ledger.prepend(lineOf(line));
     none.hidden = true;
   });
-  const none = h("p.quiet", { hidden: shown.injections?.length > 0 }, "To no agent yet. It is shown where it fits what is asked or touched, within the budget of a context.");
+  const none = h("p.quiet", { hidden: shown.injections?.length > 0 }, "Into no session yet. It is injected where it fits what is asked or touched, within the budget of a context.");
 
   return h("article.view.item-view", {}, head(item), h("div.two", {},
     h("div", {},
@@ -55,7 +56,7 @@ export async function show({ path, signal, listen }) {
       rowsOf("What took whose place", known.chain, "The oldest first; the last one holds.", signal),
       rowsOf("Made from", known.sources, "The messages that say what stands above.", signal),
       rowsOf("What was made of it", known.made, "", signal),
-      section("Shown to agents", shown.problem ?? [none, ledger, shown.next_before > 0 && h("p", {}, h("a", { href: to("/shown", { item: item.id }) }, "All of them"))]),
+      section("Injected", shown.problem ?? [none, ledger, shown.next_before > 0 && h("p", {}, h("a", { href: to("/shown", { item: item.id }) }, "All of them"))]),
       section("Around it", around.problem ?? near(around.timeline, item, signal))),
     h("aside", {}, about(item), h("h2", {}, "Use"), use, h("h2", {}, "Tokens"), economics(item), links(item), h("h2", {}, "Forget"), h("p", {}, forgetting({ ids: [item.id] })))));
 }
@@ -80,7 +81,7 @@ function head(item) {
     h("h1", {}, h("span.icon", { "aria-hidden": "true" }, item.icon), " ", item.title || "(no words)"),
     h("p.under", {}, nameOf(item), item.type && item.type !== item.kind && ` (${item.kind})`, " · ",
       item.project ? h("a", { href: to("/timeline", { project: item.project }) }, item.project) : "no project", " · ",
-      when(item.created_at_epoch), ` · #${item.id} `,
+      when(item.created_at_epoch), " · ", idOf(item.id), " ",
       ended && h("span.chip.bad", {}, ended), " ", item.stale && h("span.chip.warn", {}, item.stale)),
     item.kind === "memory" && h("p", {}, h("a", { href: linkOf(item) }, "This is a memory: change it, retire it, see its history")));
 }
@@ -102,7 +103,7 @@ function about(item) {
       ["Session", session], ["Agent", item.agent], ["By", item.actor], ["Role", item.role], ["Tool", item.tool],
       ["Happened", item.created_at_epoch ? `${dayOf(item.created_at_epoch)} ${clockOf(item.created_at_epoch)}` : "no date"],
       ["Changed", item.updated_at_epoch && item.updated_at_epoch !== item.created_at_epoch ? when(item.updated_at_epoch) : ""],
-      ["Said by", ORIGINS[item.origin] ?? item.origin], ["Certain", item.confidence && item.confidence < 1 ? `${Math.round(item.confidence * 100)} %` : ""],
+      ["Said by", ORIGINS[item.origin] ?? item.origin], ["Confidence", item.confidence && item.confidence < 1 ? `${Math.round(item.confidence * 100)} %` : ""],
       ["Instead of", item.supersedes ? h("a", { href: to(`/item/${item.supersedes}`) }, `#${item.supersedes}`) : ""],
       ["Source", item.source],
     ]);
@@ -122,10 +123,10 @@ const ORIGINS = { user: "you", agent: "the agent", tool: "a tool" };
 
 function economics({ read_tokens: reads, discovery_tokens: work }) {
   return [
-    facts([["To read", `~${count(reads)}`], ["Work behind it", work ? `~${count(work)}` : ""]]),
+    facts([["To read", `~${count(reads)}`], ["Made from", work ? `~${count(work)}` : ""]]),
     h("p.small.quiet", {}, work
-      ? `Reading it whole costs about ${many(reads, "token")}. What it was made from (prompts, answers, output of tools) was about ${count(work)}. That is no saving of ${count(work - reads)}: nobody would have found all of it out again, and it is an estimate of four characters a token.`
-      : `Reading it whole costs about ${many(reads, "token")} (four characters each). It was recorded as it was said, so there is no work behind it to count.`),
+      ? `To read it whole costs about ${many(reads, "token")}; the prompts, answers and output it was made from have about ${count(work)}. The difference is no saving: nobody would have read all of that again. Both are estimates, four characters a token.`
+      : `To read it whole costs about ${many(reads, "token")} (four characters each). It was recorded as it was said, not made from anything.`),
   ];
 }
 

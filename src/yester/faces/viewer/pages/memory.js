@@ -5,11 +5,11 @@ import { get, patch, post } from "/core/api.js";
 import { recheck } from "/core/changes.js";
 import { fill, h } from "/core/dom.js";
 import { guard } from "/core/drafts.js";
-import { copyButton } from "/core/clipboard.js";
+import { copied, idOf } from "/core/clipboard.js";
 import { forgetting } from "/core/forget_dialog.js";
 import { count, many, plain, when } from "/core/format.js";
 import { act, ACTS, confidenceOf, placeOf, statusOf, statusWord, supersede, why } from "/core/memories.js";
-import { acting, asked, chips, facts, notify } from "/core/parts.js";
+import { acting, asked, chips, facts, fileLink, notify } from "/core/parts.js";
 import { go, lead, to } from "/core/router.js";
 import { long } from "/core/transcript.js";
 import { differences, empty, inputOf, readOf, recordOf, same, valueOf, wordOf } from "/core/values.js";
@@ -40,16 +40,16 @@ export async function show({ path, query, signal, listen, again }) {
     standing(memory),
     h("div.two", {},
       h("div", {},
-        editing ? formOf(whole, signal) : h("section.card", { "aria-label": "What it says" }, h("div.block", {}, saysOf(memory), copyButton(() => memory.text, "Copy the text"))),
+        editing ? formOf(whole, signal) : h("section.card", { "aria-label": "What it says" }, copied(h("div", {}, saysOf(memory)), memory.text)),
         !editing && actsOf(whole, again),
         !actions.length && h("p.quiet.small", {}, "Nothing can be done with it here: a rule is changed by you alone. Open the viewer from your own terminal: yester ui."),
         historyOf(history)),
       h("aside", {},
         chain.length > 1 && chainOf(chain, memory),
         h("h2", {}, "Details"),
-        facts([["Number", h("span.id", {}, `#${memory.id} `, copyButton(() => `#${memory.id}`, `Copy #${memory.id}`))], ["Name", memory.slug && h("code", {}, memory.slug)], ["Said by", memory.origin], ["Confidence", confidenceOf(memory)],
+        facts([["Number", idOf(memory.id)], ["Name", memory.slug && h("code", {}, memory.slug)], ["Said by", memory.origin], ["Confidence", confidenceOf(memory)],
           ["Said", when(memory.created)], ["Changed", when(memory.updated)], [memory.status === "active" ? "Active since" : statusWord(memory.status), when(memory.since)],
-          ["Costs", `~${count(memory.tokens)} tokens to read`], ["Files", chips(memory.files)]]),
+          ["Costs", `~${count(memory.tokens)} tokens to read`], ["Files", memory.files?.length > 0 && h("ul.files", {}, memory.files.map((one) => h("li", {}, memory.project ? fileLink(memory.project, one) : one)))]]),
         useOf(memory, use, ledger, feedback, again))));
 }
 
@@ -60,7 +60,7 @@ const printOf = ({ memory, chain, history, actions }) => JSON.stringify([memory,
 function standing(memory) {
   if (memory.status === "active") return null;
   return h("div.notice.warn", {},
-    memory.superseded_by ? ["Superseded by ", h("a", { href: to(`/memory/${memory.superseded_by}`) }, `#${memory.superseded_by}`), ". "] : `${statusWord(memory.status)}: no longer found, nor shown to an agent. `,
+    memory.superseded_by ? ["Superseded by ", h("a", { href: to(`/memory/${memory.superseded_by}`) }, `#${memory.superseded_by}`), ". "] : `${statusWord(memory.status)}: no longer found or injected. `,
     memory.reason && !/^by #\d+$/.test(memory.reason) && h("span.quiet", {}, `Because: ${memory.reason}`));
 }
 
@@ -188,7 +188,7 @@ function useOf(memory, use, ledger, feedback, again) {
   const by = use.feedback ?? {}, word = by.useful ? "useful" : by.useless ? "useless" : "";
   const box = h("div");
   return fill(box, h("h2", {}, "Use"),
-    h("p.small", {}, use.shown ? `Injected in ${many(use.shown, "session")}, used in ${count(use.used_in)}.` : "No agent was given it yet."),
+    h("p.small", {}, use.shown ? `Injected in ${many(use.shown, "session")}, used in ${count(use.used_in)}.` : "Not injected yet."),
     h("div.tools", {},
       h("button", { "aria-pressed": String(word === "useful"), on: { click: say(word === "useful" ? "undo" : "useful") } }, "Useful"),
       h("button", { "aria-pressed": String(word === "useless"), on: { click: say(word === "useless" ? "undo" : "useless") } }, "Not useful")),

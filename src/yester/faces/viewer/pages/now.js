@@ -109,10 +109,13 @@ function cardOf({ session, prompt, prompt_number: number, asked, waits, tool, er
 
 // --- what is open, what was decided -----------------------------------------------------------------
 
-const openOf = (one) => [
-  h("a.title", { href: to(`/item/${one.item}`) }, one.text || one.title),
-  h("div.under", {}, one.status && [statusChip(one.status), " "], one.project || "no project", " · ", when(one.epoch),
-    one.session_db_id > 0 && [" · ", h("a", { href: to(`/session/S${one.session_db_id}`) }, "session")], one.text && one.title && one.text !== one.title && ` · ${one.title}`)];
+const openOf = (one) => {
+  const more = one.text && !one.text.includes(one.title.replace(/…$/, "")) && one.title;
+  return [
+    h("a.title", { href: to(`/item/${one.item}`) }, one.text || one.title),
+    h("div.under", {}, one.status && [statusChip(one.status), " "], one.project || "no project", " · ", when(one.epoch),
+      one.session_db_id > 0 && [" · ", h("a", { href: to(`/session/S${one.session_db_id}`) }, "session")], more && ` · ${more}`)];
+};
 
 const decidedOf = (row) => [
   h("a.title", { href: linkOf(row) }, row.title || "(no words)"),

@@ -180,7 +180,7 @@ async function results({ asked, query, words, signal, none }) {
         h("div.under", {}, h("span.speaker", {}, speakerOf(row)), " · ", came && [came, " "], (!row.session_db_id || row.kind === "session") && [row.project || "no project", " · "], when(row.created_at_epoch), " · ", tokens(row.tokens),
           row.duplicates > 0 && ` · ${many(row.duplicates, "other says", "others say")} the same`,
           row.stale && [" ", h("span.chip.warn", {}, row.stale)])),
-      h("div.side", {}, row.score !== undefined && h("span.score", { title: "Score, from 0 to 1" }, row.score.toFixed(2)), why),
+      h("div.side", {}, row.score !== undefined && h("span.score", { title: "The score: “Why here?” shows its parts" }, row.score.toFixed(2)), why),
       h("section.explain", { id: `why-${row.id}`, hidden: true, tabindex: "-1", "aria-label": `Why ${row.title} stands here` }));
   }
 

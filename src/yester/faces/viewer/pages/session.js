@@ -133,7 +133,7 @@ async function pageOf(goal, session, signal) {
 }
 
 function mark(node, id) {
-  const found = node.querySelector(`[data-id="${id}"]`);
+  const found = node.querySelector(`[data-id="${id}"], [data-card="${id}"]`);
   if (!found) return false;
   for (const old of node.querySelectorAll(".here")) old.classList.remove("here");
   found.classList.add("here");
@@ -166,6 +166,8 @@ function blockOf(page, { rows, until }, before, around, address, { find }) {
       place = end - 1;
       continue;
     }
+    const day = dayOf(rows[place].created_at_epoch);
+    if (place ? day !== dayOf(rows[place - 1].created_at_epoch) : page) cell(h("div.day.quiet.small", {}, day));
     for (const one of extra.before.filter((each) => each.giving || each.within)) inline(one);
     const entry = cell(entryOf(rows[place], address, find)), row = entry.style.getPropertyValue("--row");
     if (known && !known.has(entry.dataset.id)) entry.classList.add("fresh");
@@ -197,7 +199,7 @@ function cardOf(row, address) {
     parts.length > 0 && h("dl.parts", {}, parts.map(([name, label]) => [h("dt", {}, label), h("dd", {}, row.sections[name])])),
     row.files_modified?.length > 0 && h("p", {}, row.files_modified.map((one) => [fileLink(row.project, one), " "])),
     row.from.length > 0 && h("p.quiet.small", {}, "From ", row.from.map((one, place) => [place > 0 && ", ", h("a", { href: address(one.id), title: one.title }, `#${one.id}`)]))];
-  return h("article.found", { "data-id": row.id, "data-anchor": row.anchor_id, tabindex: "-1" },
+  return h("article.found", { "data-id": row.id, "data-card": row.card, "data-anchor": row.anchor_id, tabindex: "-1" },
     h("div.found-title", {}, h("span.icon", { role: "img", "aria-label": nameOf(row) }, row.icon), h("a", { href: linkOf(row) }, row.title || "(no words)")),
     folded(`${nameOf(row)}${row.facts?.length ? ` · ${many(row.facts.length, "fact")}` : ""}${row.discovery_tokens ? ` · ${count(row.tokens)} of ${count(row.discovery_tokens)} tokens` : ""}`, inside));
 }
@@ -213,8 +215,8 @@ function headOf(session, shown, cost, resume) {
       ["Agent", session.agent], ["Branch", session.branch],
       ["When", `${dayOf(session.started)}, ${clockOf(session.started)} – ${dayOf(session.ended) === dayOf(session.started) ? "" : `${dayOf(session.ended)}, `}${clockOf(session.ended)} (${duration(session.ended - session.started)})`],
       ["Recorded", `${many(session.prompts, "prompt")}, ${many(session.items, "item")}`],
-      ["Shown to it", shown ? h("a", { href: to("/shown", { session: `S${session.db_id}` }) }, `${many(shown, "line")}, ${tokens(cost)}`) : "nothing"],
-      ["Folder", session.cwd && h("code", {}, session.cwd)], ["Id", h("code", {}, `S${session.db_id} ${session.session}`)]]),
+      ["Injected", shown ? h("a", { href: to("/shown", { session: `S${session.db_id}` }) }, `${many(shown, "line")}, ${tokens(cost)}`) : "nothing"],
+      ["Folder", session.cwd && h("code", {}, session.cwd)], ["Id", [h("code", {}, `S${session.db_id} ${session.session}`), " ", copyButton(() => session.session, "Copy the session’s id")]]]),
     h("div.tools", {}, resume && [h("span.quiet.small", {}, "Take it up again"), copyable(resume)], h("span.gap"), forgetting({ session: `S${session.db_id}` })));
 }
 

@@ -13,7 +13,7 @@ export const title = () => "Settings";
 
 const GROUPS = [
   ["What is read and kept", /_dirs$|^(exclude|thinking|subagents|skip_tools|batch_window_ms)$/],
-  ["Recall and what agents are shown", /^(ranking$|recency_|cross_project$|max_inject$|last_exchange$|start_tokens$|announce$|tell\.)/],
+  ["Recall and what is injected", /^(ranking$|recency_|cross_project$|max_inject$|last_exchange$|start_tokens$|announce$|tell\.)/],
   ["Search by meaning", /^embed/],
   ["Running", /^(worker_|http_|spool_|backups_)/],
   ["Language model", /^llm\./, "None is needed. All of this sends data or spends money, so it is set in the file alone."],

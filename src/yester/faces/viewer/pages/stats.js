@@ -98,7 +98,7 @@ function figures(stats, items) {
     figure("Items", count(items), Object.entries(stats.items).map(([kind, number]) => manyOf(number, kind)).join(", ")),
     figure("Sessions", count(stats.sessions), `${many(stats.transcripts, "transcript")} read`),
     figure("Projects", count(stats.projects)),
-    figure("Events", count(stats.events), "told by hooks"),
+    figure("Hook events", count(stats.events)),
     figure("On disk", size(stats.bytes)),
     figure("Since", stats.oldest ? day(stats.oldest) : "–", stats.newest ? `until ${day(stats.newest)}` : ""));
 }
@@ -139,7 +139,7 @@ function tokens({ days, shown_tokens, discovered_tokens, note }, range) {
   return plotted({
     title: "Tokens per day: read against discovered", days, lines: true, log: true, note, write: (value) => `~${count(Math.round(value))}`,
     series: [{ name: "read by agents", values: shown_tokens }, { name: "spent on finding it out", values: discovered_tokens }],
-  }, range, ["No agent has been shown anything in this time. What they are shown when a session begins or a prompt is typed stands in ", h("a", { href: to("/shown") }, "Injected"), "."], note);
+  }, range, ["Nothing was injected in this time. What an agent is given when a session begins or a prompt is typed stands in ", h("a", { href: to("/shown") }, "Injected"), "."], note);
 }
 
 const ms = (value) => (value >= 10_000 ? `${(value / 1000).toFixed(1)} s` : `${count(Math.round(value * 10) / 10)} ms`);
@@ -190,16 +190,16 @@ const numbers = (label, names, rows) => h("div.wide", { tabindex: "0", role: "re
   h("tbody", {}, rows.map(([first, ...rest]) => h("tr", {}, h("th", { scope: "row" }, first), rest.map((value) => h("td.number", {}, count(value))))))));
 
 function shown({ shown: rows, days, note }) {
-  if (!rows.length) return nothing("Shown to agents", `Nothing in the last ${days} days.`);
-  return section(`Shown to agents in ${days} days`,
-    numbers("Shown to agents", ["When", "Times", "Lines", "Tokens to read", "Tokens behind it"], rows.map((row) => [EVENTS[row.event] ?? row.event, row.times, row.items, row.tokens, row.discovery_tokens])),
+  if (!rows.length) return nothing("Injected", `Nothing in the last ${days} days.`);
+  return section(`Injected in ${days} days`,
+    numbers("Injected", ["When", "Times", "Lines", "Tokens to read", "Made from"], rows.map((row) => [EVENTS[row.event] ?? row.event, row.times, row.items, row.tokens, row.discovery_tokens])),
     h("p.quiet.small", {}, note, " ", h("a", { href: to("/shown") }, "Every line")));
 }
 
 function distilled({ distilled: rows, note }) {
   if (!rows.length) return nothing("Made from what was found out", ["Observations are made when a session pauses; of past ones with ", command("yester distil --backfill"), "."]);
   return section("Made from what was found out",
-    numbers("Made from what was found out", ["Kind", "Items", "Tokens to read", "Tokens behind it"], rows.map((row) => [plain(row.kind), row.items, row.read_tokens, row.discovery_tokens])),
+    numbers("Made from what was found out", ["Kind", "Items", "Tokens to read", "Made from"], rows.map((row) => [plain(row.kind), row.items, row.read_tokens, row.discovery_tokens])),
     h("p.quiet.small", {}, note));
 }
 
