@@ -20,7 +20,7 @@ import pytest
 
 from tests.flow.test_screen import on_a_terminal
 from tests.table import each
-from yester.faces.cli.screen import align_rows, cut_text, fit_line, text_width
+from yester.faces.cli.screen import Whole, align_rows, cut_text, fit_line, text_width
 from yester.model import Filters, Injection
 from yester.store import open_store
 from yester.store.lock import write_lock
@@ -327,6 +327,13 @@ def test_ctrl_c_says_what_is_kept(run, transcript, home, tmp_path):
     )
     assert run("index", "--no-vectors").code == 0
     assert run("status", "--json").json["items"]["prompt"] == 1200
+
+
+def test_a_command_to_copy_is_not_broken_where_the_terminal_ends():
+    """A line break within quotes would become part of what is remembered."""
+    typed = "yester remember --type rule 'Never guess a unit, always ask or leave it empty'"
+    assert "\n" in fit_line(typed, 60)
+    assert fit_line(Whole(typed), 60) == typed
 
 
 def test_columns_stand_below_each_other_whatever_is_in_them():

@@ -274,10 +274,3 @@ def _describe_end(end: OpenEnd) -> str:
     if card.subtitle.endswith("asks the user") and end.text:
         return f"“{title}” ended with a question to you: {text}"
     return ""
-
-
-def finding_lines(found: Sequence[Finding]) -> Iterator[str]:
-    for one in found:
-        yield f"  {one.project}: {one.text}" if one.project else f"  {one.text}"
-        yield f"      keep:    {one.keep}"
-        yield f"      dismiss: {one.dismiss}"

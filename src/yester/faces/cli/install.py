@@ -108,6 +108,8 @@ def _choose_places(app: App, name: str | None, every: bool, given: Sequence[Path
 def _show_steps(steps: Sequence[Change], nothing: str, dry_run: bool, yes: bool) -> bool:
     """What is going to be done, or that there is nothing; True where it is to be done. The user is
     asked only where somebody can answer."""
+    if steps:
+        click.echo("What changes (+ new, ~ changed, - removed):")
     click.echo("\n".join(map(str, steps)) or nothing)
     if steps and not (dry_run or yes) and sys.stdin.isatty():
         click.confirm("Go ahead?", default=True, abort=True)

@@ -60,8 +60,9 @@ def recall_command(app: App, /, **given: Any) -> Output:
 
     A row shows what it is (❯ prompt, · message, ▤ plan or todo list, Σ summary, ★ memory; of
     observations ◆ decision, ✔ bugfix, ✚ feature, ↻ refactor, △ change, ○ discovery, ● any other),
-    its id for `yester show`, when, how well it fits (0 to 1), and what it would cost a model to
-    read whole (~40t = about 40 tokens).
+    its id for `yester show`, when, how well it fits (0 to 1), what it would cost a model to read
+    whole (~40t = about 40 tokens), and what else was found: +6 more of the same turn, ≈1 that says
+    the same.
     """
     if given["raw"] and given["digest"]:
         raise UsageError("--raw and --digest exclude each other; leave out one of them")

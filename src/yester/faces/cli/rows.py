@@ -106,9 +106,11 @@ def _hit_cells(app: App, hit: Hit, terms: Collection[str], clock: bool, status: 
     when = when[11:] if clock else when[:10] if 0 < app.width < ROOMY else when
     tool = join_names(app, hit.tool) + ": " if hit.tool else ""
     title = app.quote_line(hit.title) or _excerpt(app, hit, terms, 110) or "(empty)"
-    others = (hit.duplicates, "alike"), (len(hit.parts), "of this turn")
+    others = (hit.duplicates, "≈", "alike"), (len(hit.parts), "+", "of this turn")
     more = "  ".join(
-        f"+{number}" if app.width else f"(+{number} {what})" for number, what in others if number
+        f"{sign}{number}" if app.width else f"(+{number} {what})"
+        for number, sign, what in others
+        if number
     )
     told = f"{status}: " if status and not title.lower().startswith(status) else ""
     colour = next((_COLOURS[one] for one in (status, hit.type, hit.kind) if one in _COLOURS), "")

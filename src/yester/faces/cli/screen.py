@@ -199,10 +199,14 @@ def cut_text(text: str, room: int) -> str:
     return f"{text.rstrip()}…"
 
 
+class Whole(str):
+    """A line that is never broken: a command, which is copied as it stands."""
+
+
 def fit_line(text: str, width: int) -> str:
     """The text on lines of at most `width` columns (0: any), broken between words and continued
     under where it begins."""
-    if not width or text_width(text) <= width:
+    if not width or isinstance(text, Whole) or text_width(text) <= width:
         return text
     if "\n" in text:
         return "\n".join(fit_line(line, width) for line in text.split("\n"))

@@ -11,9 +11,9 @@ from yester.agents.descriptors import AGENTS
 from yester.capture.question import ask_health
 from yester.clock import format_day
 from yester.faces.cli.app import App, Output
-from yester.faces.cli.screen import count_noun, make_bold, style_text
+from yester.faces.cli.screen import Whole, count_noun, make_bold, style_text
 from yester.operate import install
-from yester.operations.findings import Finding, find_findings, finding_lines
+from yester.operations.findings import Finding, find_findings
 from yester.store.figures import Counts, content_counts
 
 _LOOK = 3.0  # seconds for which transcripts are counted
@@ -53,9 +53,9 @@ def _found_lines(app: App) -> Iterator[str]:
         yield _next_step("yester index FOLDER", "reads transcripts that lie elsewhere")
         return
     agents = ", ".join(f"{number:,} of {name}" for name, number in sessions.most_common())
-    span = f"{format_day(int(oldest * 1000))} to {format_day(int(newest * 1000))}"
+    days = dict.fromkeys((format_day(int(oldest * 1000)), format_day(int(newest * 1000))))
     yield f"Found {count_noun(sessions.total(), 'session')}: {agents}"
-    yield f"  {size / 1e6:,.0f} MB, {span}. Nothing of it is in yester's memory yet.\n"
+    yield f"  {size / 1e6:,.1f} MB, {' to '.join(days)}. None of it is in yester's memory yet.\n"
     took = "seconds" if size < 60 * _RATE else f"about {size / _RATE / 60:.0f} min"
     yield _next_step("yester index", f"reads them ({took}; stop it whenever you like)")
     if not _installed_in(app):
@@ -89,7 +89,10 @@ def _stored_lines(app: App, counts: Counts, found: list[Finding]) -> Iterator[st
 
 def describe_findings(found: list[Finding]) -> Iterator[str]:
     yield make_bold("From your own history:")
-    yield from finding_lines(found)
+    for one in found:
+        yield f"  {one.project}: {one.text}" if one.project else f"  {one.text}"
+        yield Whole(f"      keep:    {one.keep}")
+        yield Whole(f"      dismiss: {one.dismiss}")
 
 
 def _next_step(words: str, what: str) -> str:
