@@ -28,6 +28,7 @@ from msgspec import json as codec
 from yester.errors import ConfigError, UsageError
 from yester.files import replace_file
 from yester.libraries import load_numpy
+from yester.machine import QUIET
 from yester.redact import use_named_secrets
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class FoundSecrets:
 
     def _make_file(self) -> None:
         with suppress(FileExistsError):
-            handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | QUIET, 0o600)
             os.write(handle, f"{os.urandom(32).hex()}\n".encode())
             os.close(handle)
         self.refresh()

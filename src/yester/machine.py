@@ -16,6 +16,7 @@ from pathlib import Path
 QUIET = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 NO_WAIT, NO_FOLLOW = getattr(os, "O_NONBLOCK", 0), getattr(os, "O_NOFOLLOW", 0)
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+HAS_WORKER = hasattr(os, "mkfifo")  # it waits at a FIFO and a socket in its folder
 _LOCKED_BYTE = 1 << 30  # on Windows a lock hides what it covers: nothing is there
 
 

@@ -203,7 +203,7 @@ def test_no_language_model_can_be_reached_from_where_a_prompt_waits():
     assert "yester.llm.client" in reached("yester.llm.digest", {})  # the walk works
 
 
-_OF_POSIX = """
+_WITHOUT_POSIX = """
 import asyncio, importlib, multiprocessing.connection, os, pkgutil, signal, socket, sys
 import apsw, click, msgspec, numpy, onnxruntime, starlette.applications, tomlkit, uvicorn
 import getpass, pathlib, shutil, subprocess, tempfile, webbrowser, zipfile
@@ -225,6 +225,8 @@ for module, names in (
     for name in names.split():
         if hasattr(module, name):
             delattr(module, name)
+"""
+_IMPORTED = """
 import yester
 for module in pkgutil.walk_packages(yester.__path__, "yester."):
     if module.name != "yester.capture.hook":
@@ -236,8 +238,41 @@ print("all")
 @pytest.mark.requirement("OPS-01")
 def test_no_module_needs_posix_to_be_imported():
     """As on Windows, where these modules and names are missing."""
-    done = subprocess.run([sys.executable, "-c", _OF_POSIX], capture_output=True, text=True)
+    code = _WITHOUT_POSIX + _IMPORTED
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "all\n"), done.stderr
+
+
+# The locks of Windows are those of this system, by the name that they have there.
+_CALLED = """
+import fcntl, types
+lock, free = fcntl.lockf, fcntl.LOCK_EX | fcntl.LOCK_NB
+msvcrt = sys.modules["msvcrt"] = types.ModuleType("msvcrt")
+msvcrt.LK_NBLCK = 2
+msvcrt.locking = lambda number, _, size: lock(number, free, size, os.lseek(number, 0, 1))
+"""
+
+
+@pytest.mark.requirement("OPS-01")
+def test_without_posix_sessions_are_indexed_and_found(tmp_path, samples):
+    home = ["--home", str(tmp_path / "memory")]
+    head, tail = _WITHOUT_POSIX.split("gone = ")
+    prelude = f"{head}{_CALLED}gone = {tail}\nsys.platform = 'win32'\n"
+
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        code = f"from yester.__main__ import main\nsys.argv = ['yester', *{words!r}]\nmain()"
+        return subprocess.run(
+            [sys.executable, "-c", prelude + code], capture_output=True, text=True, cwd=tmp_path,
+            env={"HOME": str(tmp_path), "USERNAME": "sam", "YESTER_EMBEDDER": "none"},
+        )  # fmt: skip
+
+    for words in (
+        ("index", str(samples)), ("remember", "Use UTC because reports broke"),
+        ("forget", "5", "--yes"),
+    ):  # fmt: skip
+        done = call(*home, *words)
+        assert done.returncode == 0, done.stderr
+    assert "We dropped Redis" in call(*home, "recall", "why did we drop redis").stdout
 
 
 def test_the_hook_leaves_an_agent_alone_where_there_is_no_posix():

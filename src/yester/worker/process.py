@@ -185,6 +185,8 @@ def start_worker(
     home: Path, environ: Mapping[str, str], patience: float = 10.0
 ) -> dict[str, Any] | None:
     """Start the worker and wait until it answers; None if it does not in time."""
+    if not machine.HAS_WORKER:
+        return None
     write_launch(home)
     return start_process(worker_command(home), environ, lambda: ask_health(home), patience)
 

@@ -224,10 +224,9 @@ class Bell:
         if not path.exists() or not stat.S_ISFIFO(path.stat().st_mode):
             path.unlink(missing_ok=True)
             os.mkfifo(path, 0o600)
-        flags = os.O_NONBLOCK | os.O_CLOEXEC
-        self._handle = os.open(path, os.O_RDONLY | flags)
+        self._handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         # Without a writer of our own the end of the last hook's would wake us for ever.
-        self._writer = os.open(path, os.O_WRONLY | flags)
+        self._writer = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
         self.signalled = False
         self._former = {
             number: signal.signal(number, self._hear_signal)

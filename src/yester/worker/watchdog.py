@@ -33,6 +33,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from yester.machine import QUIET
+
 HUNG = 60.0  # seconds; a step is meant to take some hundredths of one
 _TICKS = 4  # of the time on the wall
 TWICE = 2
@@ -56,7 +58,7 @@ class Watchdog:
         self._seconds = seconds
         if seconds:
             signal.signal(signal.SIGALRM, self._count_tick)
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | QUIET
             with suppress(OSError):  # a full disk: it ends without a word
                 self._log = os.open(self._path, flags, 0o600)
                 faulthandler.register(signal.SIGPROF, self._log, all_threads=False, chain=True)
@@ -126,7 +128,7 @@ class Marks:
         self.another_version = False  # was the one before us of another?
         self._handle = -1
         with suppress(OSError):  # a full disk: then nothing is suspected
-            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | QUIET, 0o600)
             self._load_marks(now)
             self._write_marks()
 

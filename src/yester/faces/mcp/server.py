@@ -91,19 +91,21 @@ def serve_stdio(home: str | None) -> int:
 
     server = Server(load_tools(), open_memory, _open_writer(out))
     signal.signal(signal.SIGTERM, _raise_left)
-    signal.signal(signal.SIGALRM, lambda *_: server.release_unused())
+    rest = getattr(signal, "alarm", lambda _: None)  # Windows has none: the model stays loaded
+    if hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, lambda *_: server.release_unused())
     code = 0
     try:
         try:
             for line in read_lines(sys.stdin.buffer):
-                signal.alarm(0)
+                rest(0)
                 server.take_line(line)
-                signal.alarm(_RESTING)
+                rest(_RESTING)
         except KeyboardInterrupt:
             code = 130
         finally:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what follows is the end
-            signal.alarm(0)
+            rest(0)
     except _Left:
         pass
     server.close()

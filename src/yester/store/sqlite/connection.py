@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 import apsw
 
 from yester.errors import StoreReplaced
+from yester.machine import QUIET
 from yester.store import migrate, sqlite_file
 from yester.store.contract import Lock
 from yester.store.lock import write_lock
@@ -73,7 +74,7 @@ class Connection(Rows):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 (folder / "run").mkdir(mode=0o700, exist_ok=True)
                 # Made by us first: SQLite would use the umask, and -wal and -shm take this over.
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | QUIET, 0o600))
                 db = apsw.Connection(str(path))
             except OSError as error:
                 if error.errno not in (EROFS, EACCES, EPERM) or not path.exists():
