@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Folders = set[tuple[int, ...]]  # as `identify_folder` names them
     Put = Callable[[bytes, bytes, bytes, bool], None]
 
+_user_number = getattr(posix, "getuid", lambda: 0)  # Windows has no numbers of users
 PATIENCE = 0.28  # seconds from the hook's beginning; the client waits for us
 COLD_PATIENCE = 1.4  # SessionStart, when the worker has only just been started
 LONGEST_RUN = 88  # bytes of a socket's folder; systems allow paths of 104 or 108
@@ -217,7 +218,7 @@ def explain_refusal(path: bytes, projects: "Folders", spared: bytes = b"") -> st
         return "cannot be used (%s)" % error.strerror
     if found.st_mode & 0o170000 != 0o040000:
         return "is not a folder"
-    if found.st_uid != posix.getuid():
+    if found.st_uid != _user_number():
         return "belongs to another user"
     if found.st_mode & 0o077:
         return "is open to other users"
@@ -324,15 +325,15 @@ def _is_closed(path: bytes) -> bool:
     which has the user's number, or one that root has let in."""
     found = posix.stat(path)
     group = not found.st_mode & 0o020 or found.st_uid in (0, found.st_gid)
-    return found.st_uid in (0, posix.getuid()) and group and not found.st_mode & 0o002
+    return found.st_uid in (0, _user_number()) and group and not found.st_mode & 0o002
 
 
 def _account_folder() -> bytes:
-    import pwd
-
     try:
-        return pwd.getpwuid(posix.getuid()).pw_dir.encode("utf-8", "surrogateescape")
-    except KeyError:
+        import pwd
+
+        return pwd.getpwuid(_user_number()).pw_dir.encode("utf-8", "surrogateescape")
+    except (ImportError, KeyError):  # Windows has no such list
         return b""
 
 
@@ -355,7 +356,7 @@ def _is_same(one: bytes, other: bytes) -> bool:
 
 def _is_users(path: bytes) -> bool:
     found = _look_at(path)
-    return bool(found and found.st_uid == posix.getuid())
+    return bool(found and found.st_uid == _user_number())
 
 
 def _find_runtime(env: "Env", projects: "Folders") -> "bytes | None":
@@ -509,7 +510,7 @@ def covers(pattern: str, path: str) -> bool:
 def _read_own(path: bytes) -> bytes:
     """A file where nobody else can have written it."""
     found = _look_at(path)
-    own = found and found.st_uid == posix.getuid() and not found.st_mode & 0o077
+    own = found and found.st_uid == _user_number() and not found.st_mode & 0o077
     return read_file(path) if own else b""
 
 
@@ -522,7 +523,7 @@ def _look_at(path: bytes) -> "posix.stat_result | None":
 
 def read_file(path: bytes) -> bytes:
     try:
-        file = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK)
+        file = posix.open(path, posix.O_RDONLY | getattr(posix, "O_NONBLOCK", 0))
         try:
             return posix.read(file, 1 << 20)
         finally:

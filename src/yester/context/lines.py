@@ -17,8 +17,8 @@ from yester.text.sentences import clean_texts, shorten_text
 from yester.text.sentences import one_line as one_line
 
 ESTIMATE_NOTE = (
-    "Tokens are estimates (four characters each). What something was made from is what its "
-    "sessions had read and written, not what was saved: nobody would have found all of it again."
+    "Tokens are estimates (four characters each). Discovery is what sessions read and wrote to "
+    "find something out. It is not what you save: nobody would look all of it up again."
 )
 OPEN, CLOSE = "“", "”"
 _INNER_QUOTES = str.maketrans(dict.fromkeys("“”„‟〝〞", '"'))

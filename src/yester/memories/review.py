@@ -39,8 +39,8 @@ def review_memories(store: Store, filters: Filters, now: int) -> list[Finding]:
     found = []
     for memo in store.memos(filters, PROPOSED):
         left, id_ = max(memo.since + PATIENCE - now, 0) // DAY, memo.item.id
-        text = f"is proposed: no agent is told of it unless you say yes; it goes in {left} days"
-        fix = f"yester memory keep {id_}, or drop {id_}"
+        text = f"no agent is told of it until you say yes; it is dropped in {left} days"
+        fix = f"yester memory keep {id_}, or yester memory drop {id_}"
         found.append(Finding(memo, "proposed", text, fix))
     found += [finding for memo in active for finding in _review_memory(memo, now)]
     found += _find_contradictions(one for one in active if one.item.type in _DECIDED)

@@ -19,6 +19,7 @@ from yester.context.block import Context
 from yester.context.lines import ESTIMATE_NOTE
 from yester.errors import UsageError
 from yester.faces.cli.app import App, Output, command
+from yester.faces.cli.rows import ROOMY
 from yester.faces.cli.screen import count_noun, table_lines
 from yester.model import UseCounts, replace
 from yester.operations.actions import FixRequest, find_fixes
@@ -31,6 +32,7 @@ from yester.text.sentences import shorten_text
 
 _LONGEST_ERROR, _ERROR = 20_000, 120  # characters
 _UNUSED = UseCounts(0, 0, {})
+_NARROW = ("item", "score", "tokens", "reason", "known")  # the rest stands in the JSON
 
 
 @command("context")
@@ -49,7 +51,7 @@ def context_command(
     rows = _describe_lines(app, given)
     value |= {"text": given.text, "shown": rows, "left": given.left}
 
-    hint = "\n".join(_why_lines(rows, given)) if why else ""
+    hint = "\n".join(_why_lines(app, rows, given)) if why else ""
     nothing = "" if given.text else "Nothing would be given."
     return Output(value, filter(None, [given.text]), nothing, hint=hint)
 
@@ -92,15 +94,15 @@ def _describe_lines(app: App, given: Context) -> list[dict[str, Any]]:
     return rows
 
 
-def _why_lines(rows: list[dict[str, Any]], given: Context) -> Iterator[str]:
-    yield from table_lines(rows, "shown")
+def _why_lines(app: App, rows: list[dict[str, Any]], given: Context) -> Iterator[str]:
+    yield from table_lines(rows, "shown", *(_NARROW if 0 < app.width < ROOMY else ()))
     yield from table_lines(given.left, "left out")
     if rows:
         spent, read = (sum(one[f"{sort}_tokens"] for one in rows) for sort in ("discovery", "read"))
-        work = f" and were made from ~{spent:,}t of work" if spent else ""
+        work = f" and took ~{spent:,}t to find out" if spent else ""
         yield (
-            f"This injection: {count_noun(len(rows), 'line')}, ~{estimate_tokens(given.text):,}t "
-            f"with all that is around them; the items are ~{read:,}t to read{work}. {ESTIMATE_NOTE}"
+            f"This block: {count_noun(len(rows), 'line')}, ~{estimate_tokens(given.text):,}t with "
+            f"what is around them; the items are ~{read:,}t to read{work}. {ESTIMATE_NOTE}"
         )
 
 

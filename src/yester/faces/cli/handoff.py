@@ -13,6 +13,7 @@ import click
 from yester.agents.descriptors import find_agent
 from yester.errors import UsageError
 from yester.faces.cli.app import App, Output, command
+from yester.faces.cli.screen import Whole
 from yester.files import replace_file
 from yester.operations.handoff import (
     begin_words,
@@ -33,7 +34,7 @@ def resume_command(app: App, session: str | None, run: bool) -> Output:
         _start_program(words, wanted.cwd)
     line = resume_line(wanted)
     value = {"session": wanted.key, "agent": wanted.agent, "cwd": wanted.cwd, "command": words}
-    return Output(value, [line])
+    return Output(value, [Whole(line)])
 
 
 @command("handoff")
@@ -52,7 +53,7 @@ def handoff_command(app: App, session: str | None, to: str, run: bool) -> Output
     )
     place = f"cd {shlex.quote(wanted.cwd)} && " if wanted.cwd else ""
     value = {"session": wanted.key, "to": to, "text": text, "file": str(path)}
-    return Output(value, [text, "", place + shown])
+    return Output(value, [text, "", Whole(place + shown)])
 
 
 def _start_program(words: Sequence[str], cwd: str) -> None:

@@ -215,7 +215,8 @@ def fit_line(text: str, width: int) -> str:
     lines, line, used = [], "", 0
     for word in re.findall(r"\s*\S+", text):
         columns = text_width(word)
-        if line.strip() and used + columns > width:
+        fits = len(indent) + text_width(word.lstrip()) <= width or "\x1b" in word
+        if line.strip() and used + columns > width and fits:
             lines.append(line)
             line, used, word = indent, len(indent), word.lstrip()
             columns = text_width(word)
