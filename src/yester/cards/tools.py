@@ -16,6 +16,7 @@ from yester.ingest.prepare import SHELLS
 from yester.model import Item
 from yester.tables import load_pattern, load_rows
 from yester.text.edits import PATCH, find_edits
+from yester.text.edits import is_prose as is_prose
 
 _pattern = partial(load_pattern, "tools")
 
@@ -110,10 +111,6 @@ def _shell_title(item: Item) -> str:
 
 def file_name(path: str) -> str:
     return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
-
-
-def is_prose(path: str) -> bool:
-    return path.endswith((".md", ".mdx", ".rst", ".txt"))
 
 
 def file_names(files: Iterable[str], most: int = 3) -> str:

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from yester.cards.tools import is_prose
 from yester.clock import DAY, Calendar
 from yester.context.lines import card_line, card_status, hit_line, join_title, one_line, stale_text
 from yester.model import DISTILLED, Filters, Hit, Item, Paging, Probe, TurnKey, replace
 from yester.store.contract import Store
 from yester.tables import load_pattern
+from yester.text.edits import is_prose
 from yester.text.statements import Statement, statement_worth, telling_terms, title_words
 from yester.text.terms import text_terms
 

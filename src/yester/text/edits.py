@@ -29,6 +29,10 @@ _LETTER = re.compile(r"[^\W\d_]")
 _REDACTED = ("[redacted:", "[private]")
 
 
+def is_prose(path: str) -> bool:
+    return path.endswith((".md", ".mdx", ".rst", ".txt"))
+
+
 class Edit(NamedTuple):
     """A place that was changed; `blind` as in `EditedLines`."""
 
