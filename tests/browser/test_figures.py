@@ -179,7 +179,7 @@ def test_the_same_figures_are_there_as_a_table(viewer):
 def test_what_was_read_stands_against_what_was_discovered_in_honest_words(viewer):
     page = at(viewer, "stats?days=7")
     plot = page.locator("figure", has_text="read against discovered")
-    expect(plot).to_contain_text("not what was saved")
+    expect(plot).to_contain_text("not what you save")
     plot.get_by_text("As a table").click()
     expect(plot.locator("tbody td")).to_have_text(["~240", "~10,000"])
 

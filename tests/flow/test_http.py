@@ -415,7 +415,7 @@ def test_the_ledger_says_what_was_shown_and_what_it_cost(unread):
     assert (oldest["tokens"], oldest["discovery_tokens"]) == (12, 900)
     assert newest["prompt"] == "Retry the webhook at most five times."
     assert (newest["used"], oldest["used"], oldest["prompt"]) == ("acted-on", "", "")
-    assert "not what was saved" in found["note"]
+    assert "not what you save" in found["note"]
     page = unread.get("/api/injections", limit=1)
     assert page["next_before"] == newest["id"]
     assert unread.get("/api/injections", before=page["next_before"])["injections"] == [oldest]

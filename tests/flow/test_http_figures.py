@@ -47,7 +47,7 @@ def test_curves_have_a_number_for_each_day(tmp_path):
         assert found["lag_ms"] == {"p50": [None, 40, None], "p99": [None, 40, None]}
         assert found["answer_ms"]["p99"] == [None, None, 7]
         assert found["spend"] == [0, 0, 0.25]
-        assert "not what was saved" in found["note"]
+        assert "not what you save" in found["note"]
         assert len(api.get("/api/series")["days"]) == 30
 
 

@@ -110,7 +110,7 @@ def test_what_was_found_out_is_set_against_what_reading_costs(run, store, today)
     rows = [line.split() for line in out.splitlines()]
     assert ["observation", "2", "6,000", "199"] in rows
     assert ["UserPromptSubmit", "2", "2", "50", "8,000"] in rows
-    assert "not what was saved" in out
+    assert "not what you save" in out
 
 
 def test_an_empty_memory_has_statistics_too(run, home):

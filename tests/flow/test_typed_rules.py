@@ -433,7 +433,7 @@ def test_the_command_line_takes_a_yes_from_a_terminal_alone(home, own_home, run)
         refused = run("memory", step, str(memo.item.id))
         assert refused.code != 0
         assert "waits for your own yes" in refused.err
-    assert "proposed: is proposed" in run("review", "--all-projects").out
+    assert "proposed: no agent is told of it" in run("review", "--all-projects").out
     keyboard, terminal = pty.openpty()
     command = [sys.executable, "-m", "yester", "--home", str(home), "memory", "keep"]
     done = subprocess.run(

@@ -134,15 +134,18 @@ def _show_prices() -> Output:
 # --- how well recall does on what is really stored here -------------------------------------------
 
 _ROWS = {"recall": "recall", "newest": "newest first", "random": "random"}
-_TOO_FEW = f"""\
-Not enough history: {{}} from {{}}, and {bench.LEAST_QUESTIONS} are needed.
-A question is a session that begins with a prompt which says something and changes files
-that one of at least eleven earlier sessions of the project had changed."""
-_NOT_MEASURED = """\
-A right answer is an earlier session that changed the same files: two sessions may share a file and
-no topic, and a session may help that changed none of them. So compare the rows with each other,
-and recall with itself before and after a change. Not measured: whether an answer helped, questions
-in the middle of a session, what other projects know, and when to show nothing at all."""
+_TOO_FEW = (
+    f"Not enough history: {{}} from {{}}, and {bench.LEAST_QUESTIONS} are needed.\n"
+    "A question is a session that begins with a meaningful prompt and changes files that one of at "
+    "least eleven earlier sessions of the project had changed."
+)
+_NOT_MEASURED = (
+    "A right answer is an earlier session that changed the same files. Two sessions may share a "
+    "file and no topic, and a session may help that changed none of them. So compare the rows with "
+    "each other, and recall with itself before and after a change. Not measured: whether an answer "
+    "helped, questions in the middle of a session, what other projects know, and when to show "
+    "nothing at all."
+)
 
 
 @command("bench self")
