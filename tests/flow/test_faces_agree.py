@@ -426,6 +426,6 @@ def test_what_is_said_at_one_face_is_known_at_the_others(faces):
     assert faces.memory.remember(text, **project) == kept
     faces.cli("feedback", str(kept), "--useless")
     (use,) = faces.post("/api/feedback", ids=[kept], what="useful")["items"]
-    (known,) = faces.cli("feedback", str(kept))
+    (known,) = faces.cli("feedback", str(kept))["items"]
     assert (known["use"], known["feedback"]) == (use["use"], use["feedback"])
     assert use["feedback"] == {"useful": 1}

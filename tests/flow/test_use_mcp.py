@@ -161,7 +161,7 @@ def test_it_shows_and_can_be_taken_back(start, store, run):  # noqa: F811
     run("feedback", "2", "--useful")
     assert "useful 1" in run("feedback", "2").out
     assert "fetched 1" in run("feedback", "2", "--undo").out
-    assert run("feedback", "2", "--reset", "--json").json == [
+    assert run("feedback", "2", "--reset", "--json").json["items"] == [
         {"id": 2, "shown": 0, "used_in": 0, "listed": 1, "feedback": {}, "use": 0.0}
     ]
     assert run("feedback", "2", "--reset", "--undo").code == 2
