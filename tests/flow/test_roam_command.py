@@ -163,6 +163,7 @@ def test_to_stop_leaves_everything_and_says_what_remains_elsewhere(run, said, lo
         ("ssh://host/%0a!touch%20x", "is no path of a log"),
         ("ssh://host:port/x", "ssh://… is no address (Port"),
         ("git+file://host/x", "git+file://… is none of"),
+        ("git+file:///nowhere/log.git", "does not appear to be a git repository"),
     ],
 )
 def test_a_place_that_cannot_be_one_is_said_to_be(run, said, place, told):

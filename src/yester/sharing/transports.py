@@ -34,6 +34,7 @@ _OWN = (  # settings of git's that a repository could name a program in
     "-c core.hooksPath=/dev/null -c protocol.ext.allow=never -c core.alternateRefsCommand=true"
     " -c core.fsmonitor=false -c receive.autogc=false"
 )
+_CAUSES = ("ssh: ", "Permission denied (", "verification failed", "fatal: ")
 _SSH_OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=20")
 
 
@@ -158,9 +159,11 @@ def _run_program(
         raise SourceError(f"{words[0]} has not answered for {_PATIENCE:.0f} s") from None
 
 
-def _last_words(done: subprocess.CompletedProcess[bytes]) -> str:
+def _tell_failure(done: subprocess.CompletedProcess[bytes]) -> str:
+    """The line that says why; what ssh and git say behind it is advice."""
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else f"exit code {done.returncode}"
+    why = (line for line in lines if any(words in line for words in _CAUSES))
+    return next(why, lines[-1] if lines else f"exit code {done.returncode}").strip()
 
 
 def _ssh_config(home: Path) -> list[str]:
@@ -178,7 +181,7 @@ class Sftp:
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
         port = ["-P", str(parts.port)] if parts.port else []
         user = f"{unquote(parts.username)}@" if parts.username else ""
-        self._words = ["sftp", "-q", *_ssh_config(home), *_SSH_OPTIONS, *port, "-b", "-"]
+        self._words = ["sftp", *_ssh_config(home), *_SSH_OPTIONS, *port, "-b", "-"]
         self._words += ["--", f"{user}{host}"]
         self._env = _clean_environment(environ)
 
@@ -234,7 +237,7 @@ class Sftp:
     def _ask(self, *commands: str) -> bytes:
         done = _run_program(self._words, self._home, self._env, "\n".join(commands).encode())
         if done.returncode:
-            raise SourceError(f"{self.where}: {_last_words(done)}")
+            raise SourceError(f"{self.where}: {_tell_failure(done)}")
         return done.stdout
 
 
@@ -331,7 +334,7 @@ class Git:
                 self._git("update-ref", _BRANCH, commit)
                 self._tip = commit
                 return
-            said = _last_words(pushed)
+            said = _tell_failure(pushed)
         raise SourceError(f"{self.where}: cannot be pushed to ({said})")
 
     def _git(self, *words: str, given: bytes = b"") -> str:
@@ -340,7 +343,7 @@ class Git:
     def _ask(self, *words: str, given: bytes = b"") -> bytes:
         done = self._try(*words, given=given)
         if done.returncode:
-            raise SourceError(f"{self.where}: git {words[0]}: {_last_words(done)}")
+            raise SourceError(f"{self.where}: git {words[0]}: {_tell_failure(done)}")
         return done.stdout
 
     def _try(self, *words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
