@@ -224,6 +224,14 @@ class ServerSearch(Connection, SearchRows):
         """The ids of what the words choose, known to other questions as `chosen`, in order."""
         parts, values = [], list[Any]()
         if probe.words and (weighted or probe.must is not None):
+            # Once for all lists, however many parts they have: while others write, it is much.
+            self._db.share("gone", "SELECT u.item FROM unfolded u WHERE u.sign < 0")
+            self._db.share(
+                "beside",
+                "SELECT u.item, u.project, y.term FROM unfolded u CROSS JOIN"
+                " unnest(u.terms) y(term) WHERE u.sign > 0 AND y.term = ANY (?::int[])",
+                _hashes_of(weighted),
+            )  # fmt: skip
             for filters in asked:
                 sql, more = self._choice_sql(weighted, replace(probe, filters=filters))
                 parts.append(f"({sql})")
@@ -461,12 +469,14 @@ def _lists_sql(
         "SELECT w.n, w.weight, x.id FROM unnest(?::int[], ?::float8[])"
         " WITH ORDINALITY w(term, weight, n) CROSS JOIN LATERAL (SELECT h.id FROM"
         f" (SELECT y.id FROM posting p CROSS JOIN unnest(p.ids) y(id) WHERE p.term = w.term"
-        f" AND {within.sql}"
-        " AND NOT EXISTS (SELECT 1 FROM unfolded u WHERE u.item = y.id AND u.sign < 0)"
-        " UNION ALL SELECT u.item FROM unfolded u WHERE u.sign > 0 AND w.term = ANY (u.terms)"
+        f" AND {within.sql} AND y.id NOT IN (SELECT item FROM gone)"
+        " UNION ALL SELECT b.item FROM beside b WHERE b.term = w.term"
         f" AND {within.sql}) h{join}{where}"
         f"{f' ORDER BY h.id DESC LIMIT {most}' if most else ''}) x"
     )
-    hashes = [signed_hash(term_hash(term)) for term, _, _ in terms]
     weights = [weight for _, weight, _ in terms]
-    return sql, [hashes, weights, *within.values, *within.values, *more]
+    return sql, [_hashes_of(terms), weights, *within.values, *within.values, *more]
+
+
+def _hashes_of(terms: Weighted) -> list[int]:
+    return [signed_hash(term_hash(term)) for term, _, _ in terms]
