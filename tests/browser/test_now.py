@@ -97,7 +97,9 @@ def test_a_session_is_followed_without_a_reload_until_it_ends(viewer, home):
     expect(card).to_contain_text("1 used")
     write(home, rows=[lambda session: Event("2", "SessionEnd", now, session)])
     write(home, part("a1", role="assistant", body="Done."))
-    expect(page.locator("section[aria-label^=Working]")).to_contain_text("No agent is working")
+    working = page.locator("section[aria-label^=Working]")
+    expect(working).to_contain_text("No agent is working")
+    expect(working.locator(".turn")).to_contain_text("Why are orders paid twice?")  # the last one
 
 
 _HEAR = """async () => {

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.distilling import Story, distilled
+from tests.distilling import SESSION, Story, distilled
 from tests.stores import with_store
 from yester.ingest.prepare import prepare_item
 from yester.model import Project, Session, replace
@@ -167,3 +167,27 @@ def test_it_is_replayed_by_arrows_and_copied_as_markdown(viewer, page, window):
     expect(page.locator(".copyable code")).to_have_text(
         re.compile(r"^cd /home/sam/shop && claude --resume ")
     )
+
+
+def test_a_turn_stands_once_beside_it_and_is_a_place(viewer, page):
+    titles = page.locator(".found .found-title a").all_inner_texts()
+    assert len(titles) == len(set(titles))
+    card = page.locator(".found[data-card]").first.get_attribute("data-card")
+    viewer.to(f"#/session/S1?at={card}")
+    expect(page.locator(".found.here")).to_have_attribute("data-card", str(card))
+
+
+@pytest.mark.parametrize(
+    ("name", "copied"),
+    [
+        ("Copy the code", 'def charge(order):  # twice\n    return "key"'),
+        ("Copy the changes", " def charge(order):\n-    return post(order)\n+    key = order.id\n"
+         "+    return post(order, key)"),
+        ("Copy the session’s id", SESSION),
+    ],
+)  # fmt: skip
+def test_blocks_and_ids_are_copied(page, window, name, copied):
+    window.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name=name).first.click()
+    expect(page.locator("#notices")).to_contain_text("Copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == copied

@@ -26,8 +26,8 @@ export function turnRow(turn, dated = false) {
     h("div.turn-chips", {}, turn.types.map((type) => h("span.chip", {}, plain(type))), statusChip(turn.status, turn.evidence)));
 }
 
-/** Turns, the newest first, as sessions with their turns in order. */
-export function sessionGroups(turns) {
+/** Turns, the newest first, as sessions with their turns in order; `dated` as a row has it. */
+export function sessionGroups(turns, dated = false) {
   const groups = new Map();
   for (const turn of turns) {
     const key = turn.session_db_id || `${turn.agent} ${turn.project}`;
@@ -38,6 +38,6 @@ export function sessionGroups(turns) {
     return h("section.turn-session", {},
       h("h3", {}, first.session_db_id ? h("a", { href: to(`/session/S${first.session_db_id}`) }, first.session || "(untitled)") : "Prompts of no session",
         h("span.quiet", {}, [first.project || "no project", first.agent, many(all.length, "turn"), time >= 60000 && duration(time)].filter(Boolean).join(" · "))),
-      h("ol.turns", {}, all.map((turn) => turnRow(turn))));
+      h("ol.turns", {}, all.map((turn) => turnRow(turn, dated))));
   });
 }

@@ -7,6 +7,7 @@ import { fill, h } from "/core/dom.js";
 import { count, duration, many, tokens, when } from "/core/format.js";
 import { linkOf, nameOf } from "/core/parts.js";
 import { to } from "/core/router.js";
+import { sessionGroups } from "/core/turn_rows.js";
 import { statusChip } from "/core/turn_status.js";
 
 export const title = () => "Now";
@@ -15,13 +16,20 @@ const PAUSE = 1200; // ms between two looks while much happens
 // The stream tells what is new, not what an item became (a call that ended, a line that was used).
 const AT_WORK = 4_000, QUIET = 20_000; // ms between two looks all the same
 const FEW = 8; // lines of a section until all are asked for
+const TURNS = 6; // the last ones, where nothing is at work
 const STATES = { running: "is running", done: "done", failed: "failed", "": "" };
 
 export async function show({ signal, listen }) {
-  const first = await get("/api/now", {}, signal);
+  const first = await ask();
   const guide = h("div.guide-place"), running = section("Working now"), open = section("Open"), decided = section("Decided this week");
   let late = 0, last = 0, tick = 0, drawn = first;
   const cards = new Map(); // what was drawn of each session, so that only what changed is drawn anew
+
+  async function ask() {
+    const now = await get("/api/now", {}, signal);
+    now.turns = now.running.length || now.empty ? [] : (await get("/api/turns", { limit: TURNS }, signal)).turns;
+    return now;
+  }
 
   function draw(now) {
     drawn = now;
@@ -38,7 +46,7 @@ export async function show({ signal, listen }) {
   async function look() {
     late = 0;
     last = Date.now();
-    const now = await get("/api/now", {}, signal).catch(() => null); // the next look may do
+    const now = await ask().catch(() => null); // the next look may do
     if (!signal.aborted) draw(now ?? drawn);
   }
   const soon = () => (late ||= setTimeout(look, Math.max(300, last + PAUSE - Date.now())));
@@ -73,11 +81,16 @@ function section(name) {
 
 // --- sessions ---------------------------------------------------------------------------------------
 
-function drawCards(body, cards, { now, running, last }) {
-  if (!running.length) {
+function drawCards(body, cards, { now, running, last, turns }) {
+  const idle = running.length ? "" : JSON.stringify([turns, minutes(now - last)]);
+  if (idle) {
+    if (cards.get("idle") === idle) return;
     cards.clear();
-    return fill(body, h("p.quiet", {}, "No agent is working. ", last > 0 && ["The last sign of one came ", when(last, now), "; ", h("a", { href: to("/sessions") }, "all sessions"), "."]));
+    cards.set("idle", idle);
+    fill(body, h("p.quiet", {}, "No agent is working. ", last > 0 && ["The last sign of one came ", when(last, now), "; ", h("a", { href: to("/sessions") }, "all sessions"), "."]), sessionGroups(turns, true));
+    return;
   }
+  cards.delete("idle");
   const grid = body.querySelector(".running") ?? fill(body, h("div.running")).firstChild;
   const wanted = running.map((one) => {
     const id = one.session.db_id, is = JSON.stringify([one, minutes(now - one.asked)]), known = cards.get(id);
