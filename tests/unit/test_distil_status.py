@@ -372,6 +372,16 @@ HISTORIES = {
                    s.says("They say that the ferry is late, and ask for a note at the pier.")),
         ["talk"],
     ),
+    "a note was taken in a tracker": (
+        lambda s: (s.prompt("try again"), s.ran("bd update av-12 --notes 'It is late'"),
+                   s.says("It is late still: the pier is closed, and nobody knows until when.")),
+        ["talk"],
+    ),
+    "an issue of a tracker was changed, and told of": (
+        lambda s: (s.prompt("add the pier"), s.ran("bd update av-12 --notes 'The pier'"),
+                   s.says("Updated av-12 with the pier.")),
+        ["done: `bd update av-12`"],
+    ),
     "a tracker's tool was used": (
         lambda s: (s.prompt("link it"), s._call("mcp__tracker__update_issue", {"id": "12"}, "ok"),
                    s.says("Linked the pull request to the issue of the ferry.")),

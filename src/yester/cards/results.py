@@ -62,7 +62,6 @@ _SPEAKER = re.compile(
     r"(?=\w+ed\b|rewrote|split|made|built|wrote|kept)"
     r"|(?-i:[\w/-]+\.\w{1,4}\S* ?[:—–-] (?=[A-Z]\w+ed\b)))", re.I
 )  # fmt: skip
-_IDENTIFIER = re.compile(r"\b(?:[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+|[a-zA-Z]\w*_\w+)\b")
 
 
 # --- of work -------------------------------------------------------------------------------------
@@ -227,7 +226,9 @@ def _read_title(looked: Looked, gate: Gate) -> tuple[str, str] | None:
     source = holds[0].text if holds else ""
     parts = _LABELS.split(title)
     names = len(parts) > 1 and not any(map(says_something, parts))
-    if holds and all(one.aside or (names and _only_names(one)) for one in holds):
+    if holds and all(
+        one.aside or is_boilerplate(one.text) or (names and _only_names(one)) for one in holds
+    ):
         return None
     if gate.echoes(source or title, closing):
         return None

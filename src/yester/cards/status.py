@@ -214,17 +214,19 @@ class Changes:
             self._amend(turn, step)
 
     def _note_deeds(self, turn: int, step: Step, parts: Iterable[str]) -> None:
-        """What changes something outside of the project's files, and a folder that was removed, if
-        the agent tells of it at the end. A merge stands for what else was done with it."""
+        """What changes something outside of the project's files, as far as the agent tells of it at
+        the end. A merge stands for what else was done with it."""
         if step.failed:
             return
         if _pattern("acting tool").match(step.item.tool):
             self.deeds.setdefault(turn, f"`{step.item.tool}`")
         closing = self.turns[turn].closing
         for part in parts:
-            gone = _pattern("removes folder").match(part)
-            told = gone is not None and closing and file_name(gone["path"]) in closing.body
-            if told or _pattern("acts").match(part):
+            found = _pattern("acts").match(part) or _pattern("removes folder").match(part)
+            if found is None:
+                continue
+            told = closing is not None and file_name(found["of"] or "") in closing.body
+            if told or not found["of"]:
                 merges = part.startswith("gh pr merge")
                 did = f"`{cut_clause(part if merges else part.partition(' -')[0], _COMMAND)}`"
                 self.deeds[turn] = did if merges else self.deeds.get(turn, did)

@@ -48,7 +48,8 @@ _CLAUSE_ENDS = re.compile(
 )
 _ASIDE_BEGINS = re.compile(r"\s(?:--?|[—–(])|:(?:\s|\Z)")
 _VERB = re.compile(
-    r"\b(?:is|are|was|were|has|have|had|now|does|did|can|will|must|cannot)\b|\A\w+ed\b|n't\b", re.I
+    r"\b(?:is|are|was|were|has|have|had|now|does|did|can|will|must|should|cannot)\b|\A\w+ed\b|n't\b",
+    re.I,
 )
 _DID = re.compile(r"\A(?:[A-Z]\w+ed|Made|Wrote|Set)\b")
 _CLAUSES = re.compile(r"[,;] | [-–—] ")

@@ -47,6 +47,7 @@ _NEW = 0.4  # share of the words of a fact that its line does not have yet
 _CODE = 2
 _TELLING = 0.4  # what a fact is worth at least
 _OF_WORK = re.compile(r":(?:work|found|commit:\w+)\Z")  # observations that tell what came of a turn
+_NOW = re.compile(r"\b(?:now|no longer|instead)\b", re.I)
 _NAMES = re.compile(r"(?<![\w./-])[\w./-]*\w[._/-]\w+|\b[a-z]+[A-Z]\w+|`[^`]+`")
 
 
@@ -207,10 +208,12 @@ def read_facts(store: Store, session: str, agent: str) -> dict[int, list[str]]:
     items = {item.id: item for item in store.get(list(sources))}
     tools = {id_ for id_, item in items.items() if item.role == "tool"}
     said = {id_ for id_, item in items.items() if item.kind == "message"} - tools
+    final = tools.union(
+        source for pairs in evidence.values() for number, source in pairs if number == -1
+    ) & (tools | said)
     facts: dict[int, list[str]] = {}
     for one in found:
         pairs = evidence.get(one.id, ())
-        final = tools | {source for number, source in pairs if number == -1 and source in said}
         told = {number for number, source in pairs if source in final}
         own = facts.setdefault(one.prompt_number, [])
         own += [fact for number, fact in enumerate(one.facts) if number in told]
@@ -220,12 +223,12 @@ def read_facts(store: Store, session: str, agent: str) -> dict[int, list[str]]:
 def add_details(card: Item, facts: Sequence[str], room: int, later: Sequence[Item] = ()) -> str:
     """Why, and the most telling facts that nothing else in its line says, as many as there is room
     for. What was said of work that failed or was taken back did not come true; but for the cause,
-    an answer may be settled otherwise by the work that came of it (`later`, the next turns of its
-    session), and so may what those are named by that changed the same files."""
-    word, works = card_status(card), [one for one in later if one.files_modified]
-    if word not in ("done", "changed", "answered") or (word == "answered" and works):
+    an answer may be settled otherwise by the work that came of it (`later`, in the next turns of
+    its session), and so may what those are named by that changed the same files."""
+    word = card_status(card)
+    if word not in ("done", "changed", "answered") or (word == "answered" and later):
         return card.body
-    again = [one for one in works if not set(one.files_modified).isdisjoint(card.files_modified)]
+    again = [one for one in later if not set(one.files_modified).isdisjoint(card.files_modified)]
     named = [telling_terms(one.title) for one in again]
     facts = [fact for fact in facts if not any(_mostly_names(fact, terms) for terms in named)]
     told = [card.body] if card.body else []
@@ -240,6 +243,21 @@ def add_details(card: Item, facts: Sequence[str], room: int, later: Sequence[Ite
             known |= own
             room -= len(fact)
     return " ".join(one if one[-1] in ".!?。" else f"{one}." for one in told)
+
+
+def drop_overtaken(facts: Sequence[str], later: Sequence[str]) -> list[str]:
+    """Without those about a name of which one that was said after them tells how it is now."""
+    kept: list[str] = []
+    now = {name for fact in later for name in _names_now(fact)}
+    for fact in reversed(facts):
+        if now.isdisjoint(_NAMES.findall(fact)):
+            kept.insert(0, fact)
+        now.update(_names_now(fact))
+    return kept
+
+
+def _names_now(fact: str) -> list[str]:
+    return _NAMES.findall(fact) if _NOW.search(fact) else []
 
 
 def _mostly_names(fact: str, terms: frozenset[str]) -> bool:

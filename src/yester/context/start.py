@@ -33,6 +33,7 @@ from yester.context.cards import (
     add_details,
     describe_hit,
     drop_doubles,
+    drop_overtaken,
     find_card,
     find_open_ends,
     is_passing,
@@ -319,11 +320,16 @@ def _card_lines(
     """Turns with what is known of them in detail."""
     room = min(room, _LONGEST)
     for card in cards:
-        facts = block.read_facts(card).get(card.prompt_number, [])
-        later = [one for one in block.cards if one.session == card.session]
+        facts = block.read_facts(card)
+        later = [one for one in block.cards if one.session == card.session and one.files_modified]
         later = [one for one in later if one.epoch > card.epoch]
-        why = add_details(card, facts, room, later)
-        line = card_line(card, block.here.calendar, why, dated=dated, most=_LONGEST)
+        said = [fact for one in later for fact in facts.get(one.prompt_number, [])]
+        own = drop_overtaken(facts.get(card.prompt_number, []), said)
+        holds = card  # what an answer explains stays
+        if card_status(card) != "answered" and not drop_overtaken([card.body], [*own, *said]):
+            holds = replace(card, body="")
+        why = add_details(holds, own, room, later)
+        line = card_line(holds, block.here.calendar, why, dated=dated, most=_LONGEST)
         yield _Line(line, card.id, card)
 
 

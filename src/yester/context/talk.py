@@ -38,7 +38,6 @@ _TALK = ("message", "prompt")
 _LONG = 3_000  # characters, from which on something is said; and no prompt waits for the patterns
 _TOOL_TERMS = 6  # distinct ones, below which what a tool was asked and said is no news
 _ANNOUNCED = 10  # words in which something is announced and nothing told
-_STATED = 3  # terms of a sentence in which something is told
 _PLACEHOLDER = re.compile(r"\[redacted:[^\]\s]{1,60}\]|\[private\]")
 
 

@@ -255,7 +255,7 @@ def shorten_title(text: str, most: int = TITLE) -> str:
         for m in load_pattern("statements", "joint").finditer(text[: most + 2])
         if most * 0.35 <= m.start() <= most
         and not (m[0] in _AND and half_a_pair.search(text, 0, m.start()))
-        and not (m[0].strip().isalpha() and dangling.search(text[: m.start()]))
+        and not (m[0].strip().isalpha() and _is_unfinished(text[: m.start()]))
     ]
     if not ends or ends[-1][0] in _AND:  # rather both of two than where they are
         ends += [m for m in _PLACES.finditer(text[: most + 2]) if most * 0.6 <= m.start() <= most]
@@ -266,6 +266,11 @@ def shorten_title(text: str, most: int = TITLE) -> str:
     if half and half.start() >= most * 0.45:
         short = short[: half.start()].rstrip()
     return dangling.sub("", short).rstrip(_ENDS) + "…"
+
+
+def _is_unfinished(text: str) -> bool:
+    names = "dangling", "wants more"
+    return any(load_pattern("statements", name).search(text) for name in names)
 
 
 def _capitalize(text: str) -> str:
