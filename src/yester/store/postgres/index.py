@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from yester.text.terms import term_hash
 _FOLDED = 200  # items that may stand beside the lists
 _MANY = 1_000  # items at once that are folded with the batch
 _EACH = 100  # items of ours, until we look how many there are
+_SECONDS = 1.0  # how often few of them are folded: every search reads what is not
 _KNOWN_TERMS = 500_000  # bound of the set that saves writing known terms again
 _OF_LENGTHS = ("project", "kind", "field")
 _ADD_LENGTHS = put_sql("length", (*_OF_LENGTHS, "items", "terms"), _OF_LENGTHS, adding=True)
@@ -37,6 +39,7 @@ class IndexWriter:
         self._db = db
         self._known: set[tuple[int, str]] = set()  # terms that stand in `term` already
         self.written = 0  # items, since lists were folded by us
+        self._folded = -_SECONDS  # when we last did so, however few there were
         self._clear_batch()
 
     def _clear_batch(self) -> None:
@@ -117,11 +120,14 @@ class IndexWriter:
         self._clear_batch()
 
     def fold_many(self) -> None:
-        """After a transaction: what has been written goes into the lists, where it is much. Others
-        write meanwhile; where one of them is at it already, it is left to that one."""
-        if self.written >= _EACH:
+        """After a transaction: what has been written goes into the lists, where it is much, and all
+        of it once a second. Others write meanwhile; where one of them is at it already, it is left
+        to that one."""
+        resting = time.monotonic() - self._folded >= _SECONDS
+        if self.written >= _EACH or (self.written and resting):
+            self._folded = time.monotonic() if resting else self._folded
             self.written = 0
-            self._db.ask(f"SELECT fold({_FOLDED})")
+            self._db.ask(f"SELECT fold({1 if resting else _FOLDED})")
 
     def _write_terms(self) -> None:
         new = {(project, term) for _, project, doc in self._documents for term in doc.terms}
