@@ -97,7 +97,7 @@ class _ServedModel:
 
     def __init__(self, model: str, key: str, url: str = "") -> None:
         self.name = model  # in prices and in what was spent
-        self._server = Server(url or self.url, key, "llm")
+        self._server = Server(url or self.url, key, "llm.url")
         self.here = self._server.here  # does it answer on this machine, where nobody is paid?
         self._is_own = self._server.host.endswith(self.domain)
         if self._is_own and not key:
@@ -248,7 +248,7 @@ class Claude:
         self.name = model
         self._key, self._url, self._program, self._home = key, url, program, home
         if url:
-            Server(url, key, "llm")  # may texts go there?
+            Server(url, key, "llm.url")  # may texts go there?
         self._folder = folders[0] if folders else ""
 
     def complete(self, prompt: Prompt, seconds: float) -> Answer:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import http.client
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -36,10 +38,14 @@ _EMBED_SECONDS, _QUERY_SECONDS = 30.0, 2.0
 
 
 class Server:
-    """The address in `SECTION.url` and the key for it, which goes nowhere else. ConfigError where
-    texts must not go there."""
+    """An address, which is called `named` in messages, and the key for it, which goes nowhere else.
+    ConfigError where texts must not go there; `plain`: also over http to another machine. `trust`:
+    the file of those who vouch for it, instead of the system's."""
 
-    def __init__(self, url: str, key: str, section: str) -> None:
+    def __init__(
+        self, url: str, key: str, named: str, base: str = "/v1", *, plain: bool = False,
+        trust: str = "",
+    ) -> None:  # fmt: skip
         try:
             parts = urlsplit(url)
             host, self._port = parts.hostname, parts.port
@@ -48,17 +54,16 @@ class Server:
         if not host or parts.scheme not in ("http", "https") or parts.username or parts.password:
             # A key in the address would be quoted here.
             shown = repr(url) if "@" not in url else "an address with a name or password in it"
-            raise ConfigError(f"{section}.url is {shown}, but must be like https://host/v1")
+            raise ConfigError(f"{named} is {shown}, but must be like https://host{base}")
         self.here = host in _THIS_MACHINE
-        if parts.scheme == "http" and not self.here:
+        if parts.scheme == "http" and not self.here and not plain:
             raise ConfigError(
-                f"{section}.url is {url!r}, but plain http goes to this machine only; use https"
+                f"{named} is {url!r}, but plain http goes to this machine only; use https"
             )
-        self.host, self.key, self.section = host, key, section
-        self.path = parts.path.rstrip("/") or "/v1"
+        self.host, self.key, self.named = host, key, named
+        self.path = parts.path.rstrip("/") or base
         self._query = f"?{parts.query}" if parts.query else ""
-        secure = parts.scheme == "https"
-        self._connection = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        self._secure, self._trust = parts.scheme == "https", trust
 
     def post(
         self, path: str, body: object, seconds: float, headers: Mapping[str, str] | None = None
@@ -67,7 +72,8 @@ class Server:
         Without `headers` the key goes as most servers want it."""
         if headers is None:
             headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        response, content = self._exchange(path, msgspec.json.encode(body), seconds, headers)
+        target, data = f"{path}{self._query}", msgspec.json.encode(body)
+        response, content = self.exchange("POST", target, data, seconds, headers)
         found, status = _decode_object(content), response.status
         error = found.get("error") if found else None
         if status == 200 and isinstance(error, dict):
@@ -81,12 +87,13 @@ class Server:
             raise protocol_error(self.host)
         return found
 
-    def _exchange(
-        self, path: str, body: bytes, seconds: float, headers: Mapping[str, str]
-    ) -> tuple[http.client.HTTPResponse, bytes]:
+    def exchange(
+        self, method: str, path: str, body: bytes | None, seconds: float,
+        headers: Mapping[str, str],
+    ) -> tuple[http.client.HTTPResponse, bytes]:  # fmt: skip
         """The whole answer within `seconds`; else Unreachable, which holds nothing of what was
         sent. A socket's own timeout starts anew with every byte, so a clock beside it hangs up."""
-        connection = self._connection(self.host, self._port, timeout=max(seconds, 0.001))
+        connection = self._connect(max(seconds, 0.001))
         until = time.monotonic() + seconds
         clock: threading.Timer | None = None
         try:
@@ -95,12 +102,12 @@ class Server:
             clock.daemon = True
             clock.start()
             given = {"Content-Type": "application/json", "Accept": "application/json", **headers}
-            connection.request("POST", f"{self.path}{path}{self._query}", body, given)
+            connection.request(method, f"{self.path}{path}", body, given)
             with connection.getresponse() as response:
                 return response, _read_body(response, until)
         except (OSError, http.client.HTTPException, ValueError) as error:
             # ValueError: a header's value that cannot be sent; its text would quote it
-            reason = "" if isinstance(error, ValueError) else str(error)
+            reason = str(error) if isinstance(error, OSError | http.client.HTTPException) else ""
             if isinstance(error, TimeoutError) or time.monotonic() >= until:
                 reason = f"no answer within {seconds:g} s"
             sent = clock is not None
@@ -110,20 +117,47 @@ class Server:
                 clock.cancel()
             connection.close()
 
+    def _connect(self, seconds: float) -> http.client.HTTPConnection:
+        if not self._secure:
+            return http.client.HTTPConnection(self.host, self._port, timeout=seconds)
+        context = make_tls_context(self._trust)
+        return http.client.HTTPSConnection(
+            self.host, self._port, timeout=seconds, context=context
+        )  # fmt: skip
+
     def _failure(self, status: int, response: http.client.HTTPResponse, message: str) -> LlmError:
         said = f": {message}" if message else ""
         if status in BUSY:
             wait = _retry_seconds(response.headers.get("Retry-After", ""))
             return Busy(f"{self.host} is busy ({status}){said}", wait)
         if status in (401, 403):
-            return LlmError(
-                f"{self.host} does not take this key ({status}); check {self.section}.key"
-            )
+            key = f"{self.named.removesuffix('url')}key"
+            return LlmError(f"{self.host} does not take this key ({status}); check {key}")
         if 300 <= status < 400:
             return LlmError(f"{self.host} points elsewhere ({status}), which is not followed")
         if status >= 500:
             return Unreachable(f"{self.host} failed ({status}){said}")
         return LlmError(f"{self.host} answered {status} {response.reason}{said}", status=status)
+
+
+def make_tls_context(trust: str = "") -> ssl.SSLContext:
+    """Names are checked, and who vouches for them: those in the file `trust`, else the system's. No
+    variable that a repository may have set adds others (SSL_CERT_FILE) or has keys written down
+    (SSLKEYLOGFILE)."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_alpn_protocols(["http/1.1"])
+    built_in = ssl.get_default_verify_paths()
+    file = trust or _if_there(built_in.openssl_cafile)
+    folder = None if trust else _if_there(built_in.openssl_capath)
+    if file or folder:
+        context.load_verify_locations(file, folder)
+    else:
+        context.load_default_certs()
+    return context
+
+
+def _if_there(path: str) -> str | None:
+    return path if Path(path).exists() else None
 
 
 def protocol_error(who: str) -> Malformed:
@@ -192,7 +226,7 @@ class HttpEmbedder:
         self.sha = hashlib.sha256(f"{url}\n{model}\n{dims}".encode()).hexdigest()
         self._model, self._query_seconds = model, query_seconds
         self._np = load_numpy()
-        self._server = Server(url, key, "embed")
+        self._server = Server(url, key, "embed.url")
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         rows = self._np.zeros((len(texts), self.dims), self._np.float32)
