@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from itertools import count
+from pathlib import Path
 from typing import Any
 
+from tests.roaming import SHOP as SHARED
+from tests.roaming import Box
 from tests.teams import TeamServing
+from yester.errors import SourceError
 from yester.ingest.prepare import prepare_item
 from yester.model import Item, Memo
+from yester.operate.purge import purge_store
 from yester.sharing.lines import ItemLine, MemoryLine, form_line, hash_item
 from yester.sharing.names import tell_team
+from yester.sharing.server import TeamServer
+from yester.sharing.share import Share, ShareReport, Sharing, Unshared
+from yester.store.contract import Store
 
 SHOP = "git:example.com/acme/shop"
 
@@ -78,3 +87,87 @@ class Sender:
     def found(self, words: str) -> list[str]:
         rows = self.server.by(self.token).get("/api/search", query=words)["results"]
         return [row["title"] or row["text"] for row in rows]
+
+
+class Unplugged(SourceError):
+    """The way to the server broke."""
+
+
+class Cutting(TeamServer):
+    """A way that breaks at a request: before it, or before its answer. What is pushed may come
+    twice, or late: `deliver` sends it then."""
+
+    def __init__(self, url: str, token: str, at: int = 1_000, kind: str = "before") -> None:
+        super().__init__(url, token)
+        self.left, self.kind = at, kind
+        self.late: list[tuple[Any, ...]] = []
+
+    def push(self, *sent: Any) -> Any:
+        if self.kind == "twice":
+            super().push(*sent)
+        if self.kind == "late":
+            self.late.append(sent)
+            raise Unplugged
+        return super().push(*sent)
+
+    def deliver(self) -> None:
+        for sent in self.late:
+            with suppress(SourceError):
+                super().push(*sent)
+        self.late = []
+
+    def _ask(self, *asked: Any) -> Any:
+        self.left -= 1
+        if self.left < 0 and self.kind == "before":
+            raise Unplugged
+        answer = super()._ask(*asked)
+        if self.left < 0 and self.kind == "after":
+            raise Unplugged
+        return answer
+
+
+class Peer(Box):
+    """A user's home that shares `tests.roaming.SHOP` over a server."""
+
+    numbers = count(1)
+
+    def __init__(self, folder: Path, server: TeamServing, token: str, skew: int = 0) -> None:
+        super().__init__(folder, folder, skew)
+        self.server, self.token, self.private = server, token, set[str]()
+        self.shared: Share | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.server.host}"
+
+    def share(self) -> None:
+        self.shared = Share(SHARED.key, self.url, "", f"origin-{next(self.numbers)}-{id(self)}")
+
+    def exchange(self, now: int = 1_000, way: TeamServer | None = None) -> ShareReport:
+        assert self.shared is not None
+
+        def forget() -> Store:
+            purge_store(self.store, self.home)
+            return self.reopen()
+
+        sharing = Sharing(
+            self.home, self.store, self.shared, way or TeamServer(self.url, self.token),
+            now + self.skew, self.private.__contains__, forget,
+        )  # fmt: skip
+        try:
+            return sharing.exchange()
+        finally:
+            self.store = sharing.store
+
+    def stop(self, now: int = 1_000) -> ShareReport:
+        assert self.shared is not None
+        self.shared.ending = "it was enough"
+        return self.exchange(now)
+
+    def waiting(self) -> int:
+        assert self.shared is not None
+        return Unshared(self.store, self.home, self.shared, 1).count()
+
+    def told(self) -> list[Any]:
+        """What the server tells whoever begins to read."""
+        return Sender(self.server, self.token).pull("", project=SHARED.key)

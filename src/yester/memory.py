@@ -367,6 +367,13 @@ class Memory:
 
         return Projects(self.config.projects, private=self.config.private).by_folder(self.cwd)
 
+    @property
+    def private_projects(self) -> frozenset[str]:
+        """Keys of those whose memory stays in them."""
+        from yester.project import Projects
+
+        return Projects(self.config.projects, private=self.config.private).private
+
     def narrow_filters(self, filters: Filters, query: str) -> Filters:
         """Where a question names no project it means all of them or, where the user has set
         `cross_project` to false, the current one."""
@@ -384,9 +391,7 @@ class Memory:
         at one by naming it."""
         if not self.config.private:
             return filters
-        from yester.project import Projects
-
-        private = Projects(self.config.projects, private=self.config.private).private
+        private = self.private_projects
         shown = {self.current_project.key} if self.cwd else set()
         if self.origin == "user" or not self.cwd:
             names = {*filters.projects, *named}

@@ -543,6 +543,7 @@ class Hit(Struct, frozen=True):
     parts: tuple[int, ...] = ()
     excerpt: str = ""
     speaker: str = ""
+    sharer: str = ""  # the user of a team who has shared it
 
 
 # --- what a store is given and gives back ---------------------------------------------------------

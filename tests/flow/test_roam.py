@@ -21,7 +21,7 @@ from yester.sharing.lines import (
     find_heads,
     name_heads,
 )
-from yester.sharing.roam import load_state
+from yester.sharing.roam import load_roaming
 from yester.sharing.segments import (
     MOST_BYTES,
     BadSegment,
@@ -550,13 +550,13 @@ def test_a_log_that_cannot_be_begun_is_not_begun_and_what_was_sealed_gets_there_
     box.say("r1", "said before there was any room", 1_000)
     with pytest.raises(SourceError, match="is not there"):
         box.roam_over(Folder(tmp_path / "log")).begin_log()
-    assert load_state(box.home) is None
+    assert load_roaming(box.home) is None
     box.begin()
     with pytest.raises(SourceError, match="no room"):
         box.roam(2_000, Full(box.log))
-    assert load_state(box.home).problems == ["no room there"]
+    assert load_roaming(box.home).problems == ["no room there"]
     assert segments(box.log) == []
     assert box.roam(3_000).written == 1
     assert len(segments(box.log)) == 1
-    assert load_state(box.home).problems == []
+    assert load_roaming(box.home).problems == []
     box.close()

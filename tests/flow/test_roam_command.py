@@ -18,7 +18,7 @@ from yester.faces.cli.app import render_json
 from yester.memory import Memory
 from yester.operations.request import NoRequest
 from yester.operations.roam import show_roam
-from yester.worker.jobs import Roaming
+from yester.worker.jobs import Exchanging
 from yester.worker.process import Log
 
 pytestmark = pytest.mark.requirement("TEAM-05")
@@ -195,7 +195,7 @@ def test_the_worker_brings_machines_into_step_in_a_process_of_its_own(run, said,
         memory.add([{"ref": "late", "kind": "message", "project": "shop", "text": "It waits"}])
     for home in (said, there):
         clock = iter((0.0, 1.0, 100.0, *(200.0 + at for at in range(100_000))))
-        job = Roaming(Log(home / "logs"), lambda clock=clock: next(clock))
+        job = Exchanging(Log(home / "logs"), "roam", lambda clock=clock: next(clock))
         config = load_config(home, {})
         assert not job.step(config)  # not at once
         assert not job.step(config)

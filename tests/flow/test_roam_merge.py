@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.roaming import Box, Breaking, Unplugged
 from yester.sharing.keys import load_key
 from yester.sharing.lines import ItemLine, MemoryLine
-from yester.sharing.roam import list_segments, load_state
+from yester.sharing.roam import list_segments, load_roaming
 from yester.sharing.segments import open_segment
 from yester.sharing.transports import Folder
 
@@ -104,7 +104,7 @@ class World:
 
     def in_log(self) -> tuple[dict[str, list[str]], set[str]]:
         """What the log holds: texts by ref, and titles."""
-        key, state = load_key(self.boxes[0].home), load_state(self.boxes[0].home)
+        key, state = load_key(self.boxes[0].home), load_roaming(self.boxes[0].home)
         assert state is not None
         folder = Folder(self.log)
         texts: dict[str, list[str]] = {}

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from yester.clock import Calendar
-from yester.model import Hit, Item
+from yester.model import Hit, Item, sharer_of
+from yester.project import bare_project
 from yester.text.sentences import clean_text as clean_text
 from yester.text.sentences import clean_texts, shorten_text
 from yester.text.sentences import one_line as one_line
@@ -77,11 +78,21 @@ def speaker_of(one: Item | Hit) -> str:
     """Whose words: user, agent, a tool's; "" where nobody has said them."""
     if one.role == "tool":
         return short_name(one.tool) or "tool"
+    if one.role == "user" and origin_text(one):  # not the user who reads it
+        return ""
     return SPEAKERS.get(one.role, "")
+
+
+def origin_text(one: Item | Hit) -> str:
+    """` [from: kim/shop]`: who of a team has shared it; "" where it is this store's own."""
+    user = sharer_of(one) if isinstance(one, Item) else one.sharer
+    project = bare_project(one.project).name if isinstance(one, Item) else one.project
+    return f" [from: {short_name(user)}/{short_name(project)}]" if user else ""
 
 
 def item_line(one: Item | Hit, calendar: Calendar, text: str, more: str = "") -> str:
     """`#12 user, 12 Nov: “…”`"""
+    more = origin_text(one) or more
     who = ", ".join(filter(None, (speaker_of(one), item_type(one)))) or one.kind
     epoch = one.epoch if isinstance(one, Item) else int(one.epoch * 1000)
     return f"#{one.id} {who}, {calendar.day_label(epoch)}{more}: {quote_text(text)}"
@@ -115,6 +126,7 @@ def card_line(
     passed, 2 Nov; names EnsureSetup)`: a turn, what came of it, and why; and where it was found,
     the names that the prompt has, too."""
     word, _, evidence = card.subtitle.partition(": ")
+    origin = origin_text(card) or origin
     label = f" {word}" if word else ""
     if word == "changed" and not evidence.startswith("only "):
         label += ", not verified"

@@ -19,6 +19,7 @@ from yester.context.lines import (
     hit_line,
     join_title,
     one_line,
+    origin_text,
     replace_quotes,
     short_name,
     stale_text,
@@ -103,7 +104,7 @@ def at_prompt(store: Store, prompt: str, here: Here, given: Given | None = None)
         if told is None:
             page.left.append(Left(hit.id, hit.score, why))
             continue
-        origin = "" if own else f" [from: {short_name(hit.project)}]"
+        origin = origin_text(hit) or ("" if own else f" [from: {short_name(hit.project)}]")
         if isinstance(told, Hit):
             words = find_snippet(clean_text(told.text), asked, _SNIPPET)
             line = hit_line(told, here.calendar, join_title(told.title, words), origin)

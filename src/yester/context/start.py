@@ -48,13 +48,26 @@ from yester.context.lines import (
     item_line,
     join_title,
     one_line,
+    origin_text,
     quote_text,
     short_name,
 )
 from yester.context.talk import phrase_meaning, trivial
 from yester.fence import MOST_UNITS, count_units
 from yester.git import Signals
-from yester.model import CURATED, Feedback, Filters, Hit, Item, Paging, Queue, Session, replace
+from yester.model import (
+    CURATED,
+    Feedback,
+    Filters,
+    Hit,
+    Item,
+    Paging,
+    Queue,
+    Session,
+    replace,
+    sharer_of,
+    team_user,
+)
 from yester.recall.beginning import relevant_hits
 from yester.store.contract import Store
 from yester.tables import load_pattern
@@ -125,7 +138,8 @@ class _Block:
         return self.facts[card.session]
 
     def dated_line(self, item: Item, text: str) -> str:
-        return f"{item.id}: {quote_text(text)} ({self.here.calendar.day_label(item.epoch)})"
+        day = self.here.calendar.day_label(item.epoch)
+        return f"{item.id}{origin_text(item)}: {quote_text(text)} ({day})"
 
     def is_told(self, one: Item | Hit) -> bool:
         if one.id in self.told or (self.own and one.session == self.own):
@@ -167,10 +181,11 @@ def at_start(
     block.cards = read_cards(store, project)
     cards = [card for card in block.cards if not block.is_told(card)]
     block.add_lines("Open", "open", _open_lines(block, cards), _OPEN)
-    block.add_lines("Open", "open", _uncommitted_lines(block, cards))
+    own = [card for card in cards if not sharer_of(card)]
+    block.add_lines("Open", "open", _uncommitted_lines(block, own))
     if of_session and here.session:
-        _add_own(block, project, [c for c in cards if c.session == here.session])
-    _add_last(block, project, [c for c in cards if c.session != here.session], exchange)
+        _add_own(block, project, [c for c in own if c.session == here.session])
+    _add_last(block, project, [c for c in own if c.session != here.session], exchange)
     best = _best_turns(block, [*cards, *_loose(store, project, cards)])
     if not again:
         before = _card_lines(block, filter(_is_finished, best), _DETAILS // 4, dated=True)
@@ -348,7 +363,7 @@ def _undistilled(block: _Block, project: Filters, newest: Item | None) -> Sessio
     store = block.store
     waiting: set[str] | None = None
     for session in store.sessions(project, Paging(_SESSIONS)):
-        if session.key == block.here.session:
+        if session.key == block.here.session or team_user(session.key):
             continue
         if newest is not None and (session.key == newest.session or session.ended <= newest.epoch):
             return None
@@ -438,7 +453,8 @@ def _failing_lines(store: Store, project: Filters) -> Iterator[_Line]:
     for item in found:
         if item.ref.startswith("project:"):
             words = (one_line(text, TITLE) for text in (item.title, item.subtitle) if text)
-            yield _Line(f"{item.id}: {' '.join(map(quote_text, words))}", item.id, item)
+            text = f"{item.id}{origin_text(item)}: {' '.join(map(quote_text, words))}"
+            yield _Line(text, item.id, item)
 
 
 def _add_at_hand(block: _Block) -> None:
@@ -500,7 +516,10 @@ def _add_titles(block: _Block, cards: Iterable[Item]) -> None:
     asked = Counter(one.item for one in block.store.entries(Feedback, wanted))
     new = sorted(new, key=lambda card: -asked[card.id])[:_EARLIER]
     while new:
-        titles = (f"{one.id} {quote_text(one_line(one.title or one.body, TITLE))}" for one in new)
+        titles = (
+            f"{one.id}{origin_text(one)} {quote_text(one_line(one.title or one.body, TITLE))}"
+            for one in new
+        )
         if block.page.add_line("Earlier: " + " · ".join(titles), new[0].id, "earlier"):
             block.page.shown += [Shown(card.id, 0.0, 0, "earlier") for card in new[1:]]
             return

@@ -23,9 +23,11 @@ from yester.model import CURATED, DISTILLED, Filters, Forgotten, Item, Session, 
 from yester.operations import fields, wishes
 from yester.operations.fields import about
 from yester.operations.request import DatedRequest, Request, make_filters
-from yester.operations.wishes import Progress, Wish, grant_wish, has_words, list_copies
+from yester.operations.wishes import Wish, grant_wish, has_words, list_copies
 from yester.redact import redact
-from yester.sharing.roam import load_state
+from yester.sharing.exchange import Progress
+from yester.sharing.roam import load_roaming
+from yester.sharing.share import load_shares
 from yester.store import walk_items
 from yester.text.sentences import count_noun, shorten_text
 from yester.tombstones import Key, Tombstones, label_keys, ref_key, text_key
@@ -245,7 +247,7 @@ def _describe_forgetting(
         backups=[path.name for path in list_copies(memory.home)], dropped={},
         elsewhere=[
             *_list_transcripts(memory, found), *_list_notes(memory, gone),
-            *_list_log(memory, gone),
+            *_list_log(memory, gone), *_list_teams(memory, gone),
         ],
         message=f"{many} {told}. {_NO_UNDO}",
     )  # fmt: skip
@@ -273,10 +275,20 @@ def _list_transcripts(memory: Memory, found: Forgotten) -> Iterator[Elsewhere]:
 
 def _list_log(memory: Memory, gone: Sequence[Item]) -> Iterator[Elsewhere]:
     """The log of the user's machines, which has it under its key until there is another."""
-    state = load_state(memory.home) if gone else None
+    state = load_roaming(memory.home) if gone else None
     if state is not None:
         path, whose = redact(state.to), "yours, encrypted"
         yield Elsewhere(path=path, whose=whose, command="yester roam --new-key")
+
+
+def _list_teams(memory: Memory, gone: Sequence[Item]) -> Iterator[Elsewhere]:
+    """Servers that have it and the stores of their members: they hear of it at the next run."""
+    projects = {item.project for item in gone}
+    for share in load_shares(memory.home).projects:
+        if share.project in projects and not share.ended:
+            yield Elsewhere(
+                path=redact(share.to), whose="your team's", command="yester share --now"
+            )  # fmt: skip
 
 
 def _list_notes(memory: Memory, gone: Sequence[Item]) -> Iterator[Elsewhere]:

@@ -147,6 +147,7 @@ class Row(Struct, kw_only=True):
     files_edited: list[str] | UnsetType = UNSET
     sources: list[int] | UnsetType = UNSET
     machine: str | UnsetType = UNSET
+    shared_by: str | UnsetType = UNSET
 
 
 # What the full form has of an item as it is there, and what of that must stay as it is.
@@ -247,6 +248,7 @@ class Rows:
             tokens=reading_cost(item),
         )  # fmt: skip
         row.machine = redact(self._machines.get(item.id, "")) or UNSET
+        row.shared_by = redact(model.sharer_of(item)) or UNSET
         if item.concepts:
             row.concepts = [redact(one) for one in item.concepts[:_CONCEPTS]]
         if self._full:

@@ -24,9 +24,9 @@ from yester.operations import fields
 from yester.operations.fields import about
 from yester.operations.request import NoRequest, Request
 from yester.operations.wishes import list_copies, load_wish, own_files
-from yester.project import Projects
 from yester.redact import redact
-from yester.sharing.roam import load_state
+from yester.sharing.roam import load_roaming
+from yester.sharing.share import load_shares
 from yester.store import is_server_url, keeps_file, read_values, store_values
 from yester.tombstones import Tombstones
 
@@ -86,7 +86,7 @@ def show_privacy(memory: Memory, request: NoRequest) -> Privacy:  # noqa: ARG001
 
 def _list_stored(memory: Memory) -> list[Stored]:
     store, names = memory.reading, memory.project_names()
-    private = Projects(memory.config.projects, private=memory.config.private).private
+    private = memory.private_projects
     kinds: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for project, kind, number in store.totals("item", ("project", "kind")):
         kinds[project][kind] = number
@@ -120,11 +120,18 @@ def _name_file(home: Path, path: Path, copy: bool) -> str:
 
 def _list_leaving(memory: Memory) -> Iterator[Leaving]:
     config = memory.config
-    if (roaming := load_state(memory.home)) is not None:
+    if (roaming := load_roaming(memory.home)) is not None:
         yield Leaving(
             what="every item, encrypted, but those of private projects",
             where=_name_host(roaming.to) or redact(roaming.to), setting="yester roam",
         )  # fmt: skip
+    for share in load_shares(memory.home).projects:
+        if not share.ended:
+            project = memory.project_names().get(share.project, share.project)
+            yield Leaving(
+                what=f"everything of {redact(project)} but its rules and notes",
+                where=_name_host(share.to), setting="yester share",
+            )  # fmt: skip
     if is_server_url(memory.target):
         yield Leaving(
             what="everything that is kept, and every question",

@@ -81,7 +81,7 @@ class Merged(Struct, kw_only=True):
 
 def list_projects(memory: Memory, request: NoRequest) -> Projects:  # noqa: ARG001
     """Projects, and what there is of each."""
-    private = Folders(memory.config.projects, private=memory.config.private).private
+    private = memory.private_projects
     return Projects(
         projects=[
             make_answer(

@@ -17,15 +17,15 @@ from yester.memory import Memory
 from yester.model import LogSegment, Machine
 from yester.operations.fields import about
 from yester.operations.request import NoRequest
-from yester.operations.wishes import Progress, Wish, grant_wish, load_wish
-from yester.project import Projects
+from yester.operations.wishes import forget_marked
 from yester.redact import redact
+from yester.sharing.exchange import Progress
 from yester.sharing.keys import Key, check_library, key_file
 from yester.sharing.roam import (
     Outgoing,
     Report,
     Roam,
-    load_state,
+    load_roaming,
     state_file,
 )
 from yester.sharing.transports import open_transport
@@ -63,7 +63,7 @@ class Outlook(Struct, kw_only=True):
 
 def show_roam(memory: Memory, request: NoRequest) -> RoamState:  # noqa: ARG001
     """Which machines share this memory, when each was last heard of, and what waits."""
-    state = load_state(memory.home)
+    state = load_roaming(memory.home)
     if not store_exists(memory.home):
         return RoamState(
             on=False, to="", machines=[], waiting=0, private=0, last=0, problems=[]
@@ -100,7 +100,7 @@ def _list_machines(store: Store) -> list[RoamMachine]:
 
 def preview_roam(memory: Memory) -> Outlook:
     """What the next run would write into the log, by project and kind."""
-    state, names = load_state(memory.home), memory.project_names()
+    state, names = load_roaming(memory.home), memory.project_names()
     found, private = _outgoing(memory, memory.reading).summarise()
     projects: dict[str, dict[str, int]] = {}
     for (project, kind), number in sorted(found.items()):
@@ -113,11 +113,7 @@ def preview_roam(memory: Memory) -> Outlook:
 def _outgoing(memory: Memory, store: Store) -> Outgoing:
     names = sorted(one.key for one in store.entries(Machine, {"own": 1}))
     own = names[-1] if names else ""
-    return Outgoing(store, memory.home, own, names, _private_projects(memory), memory.now)
-
-
-def _private_projects(memory: Memory) -> frozenset[str]:
-    return Projects(memory.config.projects, private=memory.config.private).private
+    return Outgoing(store, memory.home, own, names, memory.private_projects, memory.now)
 
 
 # --- what only the user does ---------------------------------------------------------------------
@@ -128,15 +124,9 @@ def _open_roam(memory: Memory, url: str, progress: Progress) -> Roam:
         raise NotYours("where memory goes is the user's word: they run `yester roam`")
     check_library()
 
-    def forget() -> Store:
-        for wish in (load_wish(memory.home), Wish("forget", memory.now)):
-            if wish is not None:
-                grant_wish(memory, wish, progress)
-        return memory.store
-
     return Roam(
         memory.home, memory.store, open_transport(url, memory.home, os.environ), memory.now,
-        _private_projects(memory), forget, progress,
+        memory.private_projects, forget_marked(memory, progress), progress,
     )  # fmt: skip
 
 
@@ -177,7 +167,7 @@ def stop_roam(memory: Memory) -> str:
     """Everything stays here, and nothing is sent or read any more; what remains elsewhere."""
     if memory.origin != "user":
         raise NotYours("where memory goes is the user's word: they run `yester roam --stop`")
-    state = load_state(memory.home)
+    state = load_roaming(memory.home)
     if state is None:
         raise UsageError("this home does not roam")
     segments = {(one.machine, one.number) for one in memory.store.entries(LogSegment)}
@@ -192,14 +182,14 @@ def stop_roam(memory: Memory) -> str:
 
 
 def _present_roam(memory: Memory, progress: Progress) -> Roam:
-    state = load_state(memory.home)
+    state = load_roaming(memory.home)
     if state is None:
         raise UsageError("this home does not roam; yester roam --to FOLDER begins it")
     return _open_roam(memory, state.to, progress)
 
 
 def _refuse_second(memory: Memory, url: str) -> None:
-    state = load_state(memory.home)
+    state = load_roaming(memory.home)
     if state is not None:
         raise UsageError(
             f"this home roams to {redact(state.to)} already; `yester roam --stop`, then --to {url}"

@@ -10,9 +10,9 @@ from yester.memory import Memory
 from yester.operations import fields
 from yester.operations.request import Request
 from yester.operations.team import find_caller
+from yester.sharing.lines import MOST_LINES
 from yester.sharing.team import Member, Pushed, Told
 
-MOST_LINES = 500
 _Origin = Annotated[str, Meta(min_length=8, max_length=80, pattern="^[0-9a-zA-Z-]+$")]
 _Cursor = Annotated[str, Meta(max_length=80)]
 

@@ -31,11 +31,11 @@ from yester.memory import Memory
 from yester.operate.backups import list_backups
 from yester.operate.purge import open_copy, purge_store, redact_store
 from yester.redact import find_named, find_secrets, redact, strip_private
+from yester.sharing.exchange import Progress
 from yester.store import file_store, rewrite_texts, scrub_store, store_files, walk_items
 from yester.store.contract import Store
 from yester.store.lock import write_lock
 
-Progress = Callable[[str, int, int], None]  # what, how many of it are done, of how many
 _STOPPING = 20.0  # seconds a worker may take to finish what it has
 # Half of something, by processes that were killed.
 _LEFT_BEHIND = (
@@ -114,6 +114,19 @@ def grant_wish(memory: Memory, wish: Wish, progress: Progress) -> dict[str, str]
         edit_archives(memory.config, change)
         _wish_file(home).unlink(missing_ok=True)
     return dropped
+
+
+def forget_marked(memory: Memory, progress: Progress) -> Callable[[], Store]:
+    """What takes out, everywhere, what somebody else's word has had marked as forgotten here, and
+    gives back the store, opened anew."""
+
+    def forget() -> Store:
+        for wish in (load_wish(memory.home), Wish("forget", memory.now)):
+            if wish is not None:
+                grant_wish(memory, wish, progress)
+        return memory.store
+
+    return forget
 
 
 @contextmanager

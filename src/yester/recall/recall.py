@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from yester.clock import parse_bound
 from yester.errors import UsageError
-from yester.model import ANYTHING, RUNNING, Candidate, Filters, Hit, Item, Paging, replace
+from yester.model import (
+    ANYTHING,
+    RUNNING,
+    Candidate,
+    Filters,
+    Hit,
+    Item,
+    Paging,
+    replace,
+    sharer_of,
+)
 from yester.recall.candidates import JUDGED, Search
 from yester.recall.feedback import usefulness
 from yester.recall.rank import Ranked, Weights, adjust_scores
@@ -338,7 +348,7 @@ def make_hit(item: Item, names: Mapping[str, str], score: float = 0.0, raw: bool
         title=title if raw else redact(title), text=text if raw else redact(text),
         epoch=item.epoch / 1000, score=score,
         role=item.role, tool=item.tool, agent=item.agent, files=item.files,
-        prompt_number=item.prompt_number,
+        prompt_number=item.prompt_number, sharer=sharer_of(item),
     )  # fmt: skip
 
 

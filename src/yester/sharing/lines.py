@@ -31,6 +31,7 @@ from yester.text.document import content_hash
 from yester.tombstones import Marks, Tombstones
 
 _NEVER = object()  # what no value is
+MOST_LINES = 500  # that a server takes or tells at once
 FORGOTTEN = "forgotten"  # in place of a memory, for sets of marks that the log has
 GONE = "gone:"  # how the mark of a version begins that says: it was let go
 
@@ -43,6 +44,7 @@ class MachineLine(Struct, frozen=True):
 class ForgottenLine(Struct, frozen=True):
     key: bytes
     marks: bytes
+    user: str = ""  # of a team: whose it was, which the server says
 
 
 class ItemLine(Struct, frozen=True):

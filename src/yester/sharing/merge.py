@@ -59,7 +59,7 @@ from yester.sharing.lines import (
 )
 from yester.store import find_item, walk_items
 from yester.store.contract import Store
-from yester.tombstones import Key, Marks, Tombstones, ref_key
+from yester.tombstones import Marks, Tombstones, ref_key
 
 _BATCH = 500  # lines of one kind in a transaction
 _BESIDE = "written on another machine at the same time as {}"
@@ -85,8 +85,7 @@ def is_same_machine(one: str, other: str) -> bool:
 
 class Merge:
     """Of lines into a store on the machine `own`. `forget` is called when items that are here were
-    forgotten elsewhere, and takes them out of everything; it gives back the store, opened anew.
-    `name_elsewhere`: what an item is called where the marks were made."""
+    forgotten elsewhere, and takes them out of everything; it gives back the store, opened anew."""
 
     def __init__(
         self,
@@ -95,9 +94,8 @@ class Merge:
         own: str,
         now: int,
         forget: Callable[[], Store],
-        name_elsewhere: Callable[[Item], Key] = ref_key,
     ) -> None:
-        self.store, self.own, self._name_elsewhere = store, own, name_elsewhere
+        self.store, self.own = store, own
         self.outcome: Counter[str] = Counter()  # stored, same, refused: why
         self.beside: list[str] = []  # slugs of memories that are kept beside another
         self._tombstones = Tombstones(home)
@@ -157,7 +155,7 @@ class Merge:
 
     def _is_named(self, marks: Marks, item: Item) -> bool:
         family = ("ref", item.source, item.kind, family_ref(item.ref))
-        keys = {ref_key(item), family, self._name_elsewhere(item)} if marks.times else ()
+        keys = {ref_key(item), family} if marks.times else ()
         return any(marks.digest(key) in marks.times for key in keys)
 
     def _is_refused(self, identity: Identity, anew: bool) -> bool:
@@ -251,13 +249,13 @@ class Merge:
         if self._is_refused((line.source, "memory", line.ref), line.anew):
             return "refused: forgotten"
         versions = read_versions(store, root)
-        in_log = {line.mark: line.parents, **versions}
-        note_versions(store, root, (line.source, "memory", line.ref), self.own, in_log)
+        told_before = {line.mark: line.parents, **versions}
+        note_versions(store, root, (line.source, "memory", line.ref), self.own, told_before)
         versions = read_versions(store, root)
         rows = {row.head: row for row in store.entries(LogItem, {"root": root})}
         if line.mark in versions:
             known = rows.get(line.mark)
-            if known is not None and not known.sent:
+            if known is not None and not known.sent and place.machine != TEAM:
                 store.append([replace(known, sent=True)])
             return "same"
         store.append([LogVersion(root, line.mark, line.parents)])
@@ -273,7 +271,10 @@ class Merge:
                 sent = replace(line, memo=told) if mark == line.mark else MemoryLine(
                     line.source, line.ref, mark, memo=told, at=self._now
                 )  # fmt: skip
-                self._write_memory(sent, ref, root, place, sent_=row is None or row.sent)
+                # The log of the owner's machines has nothing of what a team has told of theirs.
+                in_log = place.machine != TEAM or line.source.startswith(TEAM)
+                in_log = in_log and (row is None or row.sent)
+                self._write_memory(sent, ref, root, place, sent_=in_log)
         # Of what is no head any more, or stands under another name now.
         kept = {names[mark] for mark in heads if not mark.startswith(GONE)}
         for memo in memos.values():
@@ -320,6 +321,9 @@ class Merge:
             {name: new for name, new in after.items() if not before or before[name] != new},
         )  # fmt: skip
         id_ = store.put_memo(entry, memo, change)
+        former = store.entries(LogItem, {"item": id_})
+        if former and place.machine == TEAM:  # whoever writes it last: it was made here
+            place = Place(former[0].origin, former[0].place)
         store.append([
             LogItem(
                 id_, *place, sent_, "", "memory", "", root, version=memo.version + 1,

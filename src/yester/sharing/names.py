@@ -95,6 +95,8 @@ def clean_line(line: Line) -> Line:
             return replace(line, memo=memo, why=redact(line.why), anew=False)
         case MemoryLine():
             return replace(line, why=redact(line.why), anew=False)
+        case GoneLine():
+            return replace(line, origin="", place=0)
     return line
 
 

@@ -17,14 +17,12 @@ import os
 import socket
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
-from yester.errors import ConfigError, SourceError, UsageError
-from yester.files import read_bytes, replace_file
+from yester.errors import SourceError, UsageError
+from yester.files import replace_file
 from yester.model import (
     TEAM,
     Item,
@@ -37,6 +35,7 @@ from yester.model import (
     replace,
 )
 from yester.redact import redact
+from yester.sharing.exchange import Progress, exchange_lock, load_state, save_state
 from yester.sharing.keys import Key, check_library, load_key, save_key
 from yester.sharing.lines import (
     FORGOTTEN,
@@ -75,14 +74,11 @@ from yester.sharing.segments import (
 from yester.sharing.transports import Transport
 from yester.store import file_store
 from yester.store.contract import Store
-from yester.store.lock import write_lock
 from yester.tombstones import Tombstones
 
 _MOST_LINES, _MOST_BYTES = 2_000, 4_000_000  # of a segment, unpacked
 _PAGE = 500  # items
 _FETCHED = 20  # segments that are read together
-_WAITING = 60.0  # seconds for another run of the same home
-Progress = Callable[[str, int, int], None]  # what, how many of it are done, of how many
 
 
 class Roaming(Struct):
@@ -99,21 +95,10 @@ def state_file(home: Path) -> Path:
     return home / "roam.json"
 
 
-def load_state(home: Path) -> Roaming | None:
+def load_roaming(home: Path) -> Roaming | None:
     """None: this home does not roam."""
-    with suppress(FileNotFoundError):
-        try:
-            return msgspec.json.decode(read_bytes(state_file(home)), type=Roaming)
-        except msgspec.MsgspecError as error:
-            raise ConfigError(
-                f"{state_file(home)} cannot be read ({error}); remove it, then join again: "
-                "yester roam --join URL"
-            ) from None
-    return None
-
-
-def save_state(home: Path, state: Roaming) -> None:
-    replace_file(state_file(home), msgspec.json.encode(state), sync=True)
+    path = state_file(home)
+    return load_state(path, Roaming, "remove it, then join again: yester roam --join URL")
 
 
 class Report(Struct):
@@ -160,10 +145,10 @@ class Roam:
                 f"yester roam --join {self.transport.where}"
             )
         key, log = Key.make(), os.urandom(8).hex()
-        with self._alone():
+        with exchange_lock(self.home):
             self._prepare(key)
             self.transport.write_files({HEAD: encode_head(LogHead(log, key.id))})
-            save_state(self.home, Roaming(self.transport.where, log))
+            save_state(state_file(self.home), Roaming(self.transport.where, log))
         return key
 
     def join_log(self, key: Key) -> None:
@@ -174,12 +159,12 @@ class Roam:
                 f"this recovery code is not that of the log in {self.transport.where}; after "
                 "`yester roam --new-key` there is a new one"
             )
-        with self._alone():
+        with exchange_lock(self.home):
             self._enter(key, head.log)
 
     def _enter(self, key: Key, log: str) -> None:
         self._prepare(key)
-        save_state(self.home, Roaming(self.transport.where, log))
+        save_state(state_file(self.home), Roaming(self.transport.where, log))
 
     def _prepare(self, key: Key) -> None:
         with self.store.transaction("ledger"):
@@ -210,18 +195,14 @@ class Roam:
     def own(self) -> str:
         return self.names[-1] if self.names else ""
 
-    def _alone(self) -> AbstractContextManager[None]:
-        (self.home / "run").mkdir(mode=0o700, exist_ok=True)
-        return write_lock(self.home / "run" / "roam.lock", _WAITING)
-
     # --- a run -----------------------------------------------------------------------------------
 
     def exchange(self) -> Report:
         """Read, merge, write. What is wrong with a segment is a problem of the report; what is
         wrong with the log or the way there is raised, and nothing is written then."""
         check_library()
-        with self._alone():
-            state = load_state(self.home)
+        with exchange_lock(self.home):
+            state = load_roaming(self.home)
             if state is None:
                 raise UsageError("this home does not roam; yester roam --to FOLDER begins it")
             try:
@@ -232,7 +213,7 @@ class Roam:
             finally:
                 state.problems = self.report.problems
                 state.last = state.last if self.report.problems else self._now
-                save_state(self.home, state)
+                save_state(state_file(self.home), state)
         return self.report
 
     def _exchange(self, state: Roaming) -> None:
@@ -457,8 +438,8 @@ class Roam:
         """The whole log anew under a new key, without what was forgotten since; whoever has the old
         one can neither read what is written from now on nor write what others believe."""
         self.exchange()
-        with self._alone():
-            state = load_state(self.home)
+        with exchange_lock(self.home):
+            state = load_roaming(self.home)
             assert state is not None
             old, new = load_key(self.home), Key.make()
             log = os.urandom(8).hex()
@@ -474,7 +455,7 @@ class Roam:
                     if one.mark in marks
                 ])  # fmt: skip
             save_key(self.home, new)
-            save_state(self.home, replace_log(state, log))
+            save_state(state_file(self.home), replace_log(state, log))
             (self.home / "roam.next").unlink()
             left = [path for path in self.transport.list_files() if not path.startswith(log)]
             try:

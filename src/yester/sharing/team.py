@@ -221,14 +221,14 @@ class Member:
         owner, kind, mark = self._user, "", ""
         match line:
             case ItemLine(item=item):
-                _check_place(item, project)
+                check_place(item, project)
                 kind, mark = "item", line.hash
                 if team_user(item.source) != owner or not _is_own_session(item.session, owner):
                     raise SourceError("it is not yours")
                 digest = self._digest(*item.identity)
             case MemoryLine():
                 if line.memo is not None:
-                    _check_place(line.memo.item, project)
+                    check_place(line.memo.item, project)
                     if line.memo.item.source != line.source:
                         raise SourceError("it is called otherwise than its versions")
                 owner, kind, mark = team_user(line.source), "memory", line.mark
@@ -247,7 +247,8 @@ class Member:
                     raise SourceError("a mark stands in a line of its own")
                 digest = next(iter(marks.times)).hex()
                 key = self._rows.user_key(owner)
-                line = ForgottenLine(key, Marks(key, {bytes.fromhex(digest): FOR_EVER}).records)
+                records = Marks(key, {bytes.fromhex(digest): FOR_EVER}).records
+                line = ForgottenLine(key, records, owner)
             case Session():
                 kind, mark = "session", sha256(encode_line(line)).hexdigest()[:32]
                 if line.project != project or not _is_own_session(line.key, owner):
@@ -375,7 +376,8 @@ def take_out(store: Store, project: str, items: Collection[int], roots: Collecti
     sharing_of(store).drop_team_sessions(project)
 
 
-def _check_place(item: Item, project: str) -> None:
+def check_place(item: Item, project: str) -> None:
+    """SourceError where it is nothing that is shared of this project."""
     if item.project != project:
         raise SourceError("it is of another project")
     if item.kind not in KINDS or item.kind == "note":

@@ -17,7 +17,7 @@ from yester.config import Config
 from yester.errors import SourceError
 from yester.model import Queue, Waiting, replace
 from yester.store.contract import Store
-from yester.worker.process import Log, start_roaming
+from yester.worker.process import Log, start_exchange
 from yester.worker.watchdog import TWICE, Marks, Piece
 
 if TYPE_CHECKING:
@@ -28,7 +28,12 @@ if TYPE_CHECKING:
     from yester.text.reader import Title, TitleFinder
 
 _NOTES_PAUSE = 600.0  # seconds between two looks at the notes of agents and repositories
-_ROAMING_PAUSE, _FIRST_ROAMING = 600.0, 30.0  # seconds; the same between the user's machines
+_EXCHANGE_PAUSE, _FIRST_EXCHANGE = 600.0, 30.0  # seconds; the same with machines and servers
+# The command that exchanges: where its state stands, and what is said when it fails.
+_EXCHANGES = {
+    "roam": ("roam.json", "the machines are not in step; yester roam says why"),
+    "share": ("share.json", "the team's server was not reached; yester share says why"),
+}
 _ENDED: Future[Title] = Future()  # no step is left
 _MOST_ITEMS = 1_000  # new ones of a session, in one go: memory is bounded
 
@@ -160,26 +165,27 @@ class FollowingNotes:
         return self._steps is not None
 
 
-class Roaming:
-    """The user's machines brought into step by a process of its own: what goes over ssh or git
-    waits for others, and none of that is for the worker's loop."""
+class Exchanging:
+    """The user's machines, or a team, brought into step by a process of its own: what goes over a
+    network waits for others, and none of that is for the worker's loop."""
 
-    def __init__(self, log: Log, clock: Callable[[], float] = time.monotonic) -> None:
-        self._log, self._clock = log, clock
+    def __init__(self, log: Log, command: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._log, self._clock, self._command = log, clock, command
+        self._file, self._failure = _EXCHANGES[command]
         self.process: subprocess.Popen[bytes] | None = None
-        self._again = clock() + _FIRST_ROAMING
+        self._again = clock() + _FIRST_EXCHANGE
         self._failed = False
 
     def step(self, config: Config) -> bool:
         if self.process is not None and (code := self.process.poll()) is not None:
             if code and not self._failed:  # once, however long the place cannot be reached
-                self._log.say("the machines are not in step; yester roam says why")
+                self._log.say(self._failure)
             self.process, self._failed = None, bool(code)
         if self.process is None and self._clock() >= self._again:
-            self._again = self._clock() + _ROAMING_PAUSE
-            if (config.home / "roam.json").exists():
-                with self._log.survive("bringing machines into step"):
-                    self.process = start_roaming(config.home)
+            self._again = self._clock() + _EXCHANGE_PAUSE
+            if (config.home / self._file).exists():
+                with self._log.survive(f"starting yester {self._command}"):
+                    self.process = start_exchange(config.home, self._command)
         return False
 
 

@@ -114,9 +114,9 @@ def worker_command(home: Path) -> list[str]:
     return [sys.executable, "-P", "-m", "yester", "--home", str(home), "worker", "run"]
 
 
-def start_roaming(home: Path) -> subprocess.Popen[bytes]:
-    """The user's machines brought into step, in a session of its own: it may have to end us."""
-    words = [sys.executable, "-P", "-m", "yester", "--home", str(home), "roam", "--quietly"]
+def start_exchange(home: Path, command: str) -> subprocess.Popen[bytes]:
+    """roam or share, in a session of its own: it may have to end us."""
+    words = [sys.executable, "-P", "-m", "yester", "--home", str(home), command, "--quietly"]
     return subprocess.Popen(  # noqa: S603 -- our own interpreter and module
         words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         cwd=home, env=os.environ, start_new_session=True,

@@ -33,7 +33,7 @@ from yester.operations.actions import switched_off
 from yester.store import find_target
 from yester.worker.answers import Answers, Delivery
 from yester.worker.intake import Intake
-from yester.worker.jobs import Chore, Distilling, FollowingNotes, Roaming, Step, current_ms
+from yester.worker.jobs import Chore, Distilling, Exchanging, FollowingNotes, Step, current_ms
 from yester.worker.process import Log, installed_version, version_numbers
 from yester.worker.socket import Bell, Door, Reply
 from yester.worker.threads import Background
@@ -103,7 +103,8 @@ class Worker:
             self._arming.step,
             self._distilling.step,
             FollowingNotes(self._store, self._log).step,
-            Roaming(self._log).step,
+            Exchanging(self._log, "roam").step,
+            Exchanging(self._log, "share").step,
         )
         self._use_settings()
 

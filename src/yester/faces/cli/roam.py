@@ -16,7 +16,7 @@ from yester.files import read_bytes
 from yester.operations import roam
 from yester.operations.request import NoRequest
 from yester.sharing.keys import Key
-from yester.sharing.roam import Report, load_state
+from yester.sharing.roam import Report, load_roaming
 
 _HOW = "Begin with: yester roam --to FOLDER | ssh://HOST/FOLDER | git+ssh://HOST/REPOSITORY"
 
@@ -45,7 +45,7 @@ def roam_command(
     if dry_run:
         return _preview(app)
     if quietly:
-        if load_state(app.home) is not None:
+        if load_roaming(app.home) is not None:
             roam.run_roam(memory, lambda *_: None)
         return Output(())
     if stop:
@@ -60,7 +60,7 @@ def roam_command(
     if new_key:
         key, report = roam.renew_key(memory, _tell_progress)
         return _answer(app, report, key)
-    if load_state(app.home) is None or memory.origin != "user":
+    if load_roaming(app.home) is None or memory.origin != "user":
         state = roam.show_roam(memory, NoRequest())
         return Output(state, _state_lines(state), hint="" if state.on else _HOW)
     return _answer(app, roam.run_roam(memory, _tell_progress))

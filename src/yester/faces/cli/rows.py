@@ -136,7 +136,7 @@ def hit_lines(
         first = group[0]
         shown = group[:_OF_A_SESSION] if len(sessions) > 1 and not app.read_by_agent else group
         head = join_names(app, first.project, session[:8] if first.session else "", first.agent)
-        if origin := origins.get(first.id):
+        if origin := origins.get(first.id) or first.sharer:
             head += f" · from {app.quote_line(origin, 40)}"
         yield ("\n" if number else "") + make_bold(head)
         for hit in shown:
@@ -180,7 +180,7 @@ def _hit_page(app: App, hit: Hit, marked: int, weights: Mapping[str, float]) -> 
     mark = f"{MARK} " if hit.id == marked else ""
     names = join_names(app, hit.project, hit.kind, hit.type, hit.role, hit.tool)
     facts = {
-        "from": name_origins(app.reading, [hit.id]).get(hit.id, ""),
+        "from": name_origins(app.reading, [hit.id]).get(hit.id, hit.sharer),
         "session": f"{hit.session}, prompt {hit.prompt_number}" if hit.session else "",
         "files": ", ".join(hit.files),
         "stale": hit.stale,

@@ -55,7 +55,7 @@ def describe_status(memory: Memory) -> dict[str, Any]:
         },
         "vectors": {"done": counts.vectors, "waiting": counts.unembedded},
         "lag_ms": asdict(middle_lag(store, 1_000)),
-        "roam": _describe_roaming(memory),
+        "roam": _describe_roaming(memory), "share": _describe_sharing(memory),
         "worker": describe_worker(memory.home), "spend": _describe_spending(memory),
         "bytes": counts.bytes,
         "oldest": counts.oldest / 1000 if counts.oldest else None,
@@ -92,6 +92,7 @@ def status_lines(memory: Memory, status: dict[str, Any]) -> Iterator[str]:
         "vectors": memory.config["embedder"] != "none" and status["vectors"]["waiting"]
                    and _describe_backlog(**status["vectors"]),
         "machines": _tell_roaming(status["roam"]),
+        "shared": _tell_sharing(status["share"]),
         "worker": f"running, pid {worker['pid']}" if worker["running"] else explain_silence(worker),
         "left out": ", ".join(f"{number:,} {reason}" for reason, number in most),
     }.items())  # fmt: skip
@@ -119,6 +120,29 @@ def _tell_roaming(state: dict[str, Any] | None) -> str:
     waiting = state["waiting"] - state["private"]
     trouble = "; yester roam says what is wrong" if state["problems"] else ""
     return f"{names or 'none but this one yet'}; {count_noun(waiting, 'item')} waiting{trouble}"
+
+
+def _describe_sharing(memory: Memory) -> list[dict[str, Any]]:
+    """Projects that are shared with a team, or were."""
+    if not (memory.home / "share.json").exists():
+        return []
+    from msgspec import to_builtins
+
+    from yester.operations.request import NoRequest
+    from yester.operations.share import show_sharing
+
+    found: list[dict[str, Any]] = to_builtins(show_sharing(memory, NoRequest()).projects)
+    return found
+
+
+def _tell_sharing(projects: list[dict[str, Any]]) -> str:
+    names = ", ".join(one["project"] for one in projects if one["state"] != "ended")
+    if not names:
+        return ""
+    waiting = sum(one["waiting"] for one in projects)
+    wrong = any(one["problems"] or one["refused"] for one in projects)
+    trouble = "; yester share says what is wrong" if wrong else ""
+    return f"{names}; {count_noun(waiting, 'line')} waiting{trouble}"
 
 
 def _describe_backlog(done: int, waiting: int) -> str:

@@ -41,6 +41,7 @@ _CHECKS = (
     Check("transcripts", checks.look_at_transcripts, slow=True),
     Check("store", checks.look_at_store),
     Check("roam", checks.look_at_roaming, needs_home=True),
+    Check("share", checks.look_at_sharing, needs_home=True),
 )
 
 

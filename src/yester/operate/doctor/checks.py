@@ -34,9 +34,11 @@ from yester.operate.install import recorded_places
 from yester.operate.purge import open_copy
 from yester.operations.request import NoRequest
 from yester.operations.roam import show_roam
+from yester.operations.share import show_sharing
 from yester.operations.wishes import load_wish, no_worker
 from yester.redact import redact
-from yester.sharing.roam import load_state
+from yester.sharing.roam import load_roaming
+from yester.sharing.share import load_shares
 from yester.store import (
     engine_version,
     find_target,
@@ -84,7 +86,7 @@ def look_at_settings(case: Examination) -> Iterator[Finding]:
 
 def look_at_roaming(case: Examination) -> Iterator[Finding]:
     """The user's other machines, where there are any."""
-    if load_state(case.home) is None:
+    if load_roaming(case.home) is None:
         return
     with closing(Memory(case.home, case.environ)) as memory:
         state = show_roam(memory, NoRequest())
@@ -97,6 +99,26 @@ def look_at_roaming(case: Examination) -> Iterator[Finding]:
         yield make_finding("roam.behind", to=state.to, last=last, waiting=waiting)
     elif not state.problems:
         yield make_finding("roam.instep", machines=others, to=state.to, waiting=waiting)
+
+
+def look_at_sharing(case: Examination) -> Iterator[Finding]:
+    """Projects that a team shares, where there are any."""
+    if not load_shares(case.home).projects:
+        return
+    with closing(Memory(case.home, case.environ)) as memory:
+        shared = show_sharing(memory, NoRequest()).projects
+    for one in shared:
+        yield from (make_finding("share.problem", text=text) for text in one.problems)
+        refused = sum(len(some.items) for some in one.refused)
+        if refused:
+            yield make_finding("share.refused", project=one.project, to=one.to, items=refused)
+        if one.state == "ended":
+            yield make_finding("share.ended", project=one.project, why=one.ended)
+        elif case.now - one.last > _STEP and not one.problems:
+            last = format_minute(one.last) if one.last else "its beginning"
+            yield make_finding("share.behind", project=one.project, to=one.to, last=last)
+        elif not one.problems:
+            yield make_finding("share.instep", project=one.project, to=one.to, waiting=one.waiting)
 
 
 def look_at_disk(case: Examination) -> list[Finding]:

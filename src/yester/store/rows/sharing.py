@@ -44,7 +44,7 @@ class ShareRows(LedgerRows):
         found = self._db.execute(
             f"DELETE FROM session AS s WHERE s.key LIKE '{TEAM}%'"
             " AND s.project IN (SELECT id FROM project WHERE key = ?) AND NOT EXISTS"
-            " (SELECT 1 FROM item i WHERE i.session = s.id AND i.session <> 0) RETURNING s.key",
+            " (SELECT 1 FROM item i WHERE i.session = s.id AND i.session <> 0) RETURNING key",
             (project,),
         )
         keys = [str(row[0]) for row in found]
