@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import psycopg
 import pytest
 
@@ -15,7 +17,9 @@ from yester.memories.lifecycle import edit_memory
 from yester.memories.memory import Author
 from yester.memories.remember import Draft, remember
 from yester.memories.rules import list_rules
-from yester.model import Item, Memo, Project, Session, replace, sharer_of
+from yester.memory import Memory
+from yester.model import Filters, Item, Memo, Project, Session, replace, sharer_of
+from yester.operations.now import NowRequest, show_now
 from yester.sharing.lines import (
     ForgottenLine,
     GoneLine,
@@ -395,3 +399,27 @@ def test_a_token_of_somebody_else_sends_nothing(team, peers, request):
         sam.exchange()
     assert sam.shared.problems
     assert "yst_" not in str(sam.shared.problems)
+
+
+def test_a_server_that_is_asked_too_often_is_waited_for(team, peers, request):
+    sam = peers("sam")
+    sam.say("r1", "the otter sleeps at noon", 1)
+    waited = []
+    with team.serving(rate=0.001, burst=3) as slow:
+        sam.server = slow
+        with pytest.raises(SourceError, match="is asked too often; what is left goes next time"):
+            sam.exchange(way=TeamServer(sam.url, sam.token, sleep=waited.append))
+    assert sum(waited) <= 120
+    assert sam.shared.problems
+
+
+def test_what_others_have_done_is_not_what_was_done_here(peers, run, tmp_path):
+    sam, kim = peers("sam"), peers("kim")
+    sam.say("r1", "the otter sleeps at noon", int(time.time() * 1000), kind="prompt", role="user")
+    step(sam, kim)
+    assert [one.key for one in kim.store.sessions(Filters())] == ["team:sam:session-sam"]
+    kim.close()
+    refused = run("--home", str(kim.home), "resume", "team:sam:session-sam")
+    assert "the session is sam's" in refused.err
+    with Memory(kim.home, {}) as memory:
+        assert show_now(memory, NowRequest()).running == []

@@ -9,7 +9,7 @@ from yester.context.cards import find_open_ends, read_cards
 from yester.context.lines import quote_text
 from yester.errors import NotFound, UsageError
 from yester.memory import Memory
-from yester.model import Filters, Paging, Session
+from yester.model import Filters, Paging, Session, team_user
 from yester.operations.context import ContextRequest, build_context
 from yester.project import Projects
 from yester.text.document import estimate_tokens
@@ -18,6 +18,7 @@ from yester.text.sentences import shorten_text
 TOKENS = 1_500  # of what is handed over
 _REQUEST, _LAST, _OPEN = 1_200, 600, 200  # characters: the first request, the last, an open end
 _MOST_OPEN = 4
+_LATEST = 50  # sessions, among which one is of this machine's user
 
 
 def find_wanted(memory: Memory, named: str, cwd: str) -> Session:
@@ -25,14 +26,17 @@ def find_wanted(memory: Memory, named: str, cwd: str) -> Session:
     if named:
         return memory.find_session(named)
     key = Projects(memory.config.projects).by_folder(cwd).key
-    found = memory.reading.sessions(Filters(projects=(key,)), Paging(1))
-    if not found:
+    found = memory.reading.sessions(Filters(projects=(key,)), Paging(_LATEST))
+    own = next((one for one in found if not team_user(one.key)), None)
+    if own is None:
         raise NotFound("no session is recorded in this project; name one: yester sessions")
-    return found[0]
+    return own
 
 
 def resume_words(session: Session) -> list[str]:
     """The command by which the session's own client takes it up again."""
+    if user := team_user(session.key):
+        raise UsageError(f"the session is {user}'s, and goes on on {user}'s machine alone")
     agent = find_agent(session.agent)
     if not agent.resume:
         label = agent.label or session.agent

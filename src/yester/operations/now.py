@@ -103,7 +103,12 @@ def _look_around(memory: Memory, request: NowRequest) -> Now:
     newest = store.select(model.ANYTHING, Paging(1))
     return Now(
         now=now,
-        running=[one for session in recent for one in _describe_running(store, rows, session)],
+        running=[
+            one
+            for session in recent
+            if not model.team_user(session.key)
+            for one in _describe_running(store, rows, session)
+        ],
         open=_find_open(store, filters, now),
         decided=rows.item_rows(_find_decided(store, filters, now)),
         empty=not newest,

@@ -25,6 +25,7 @@ from yester.model import (
     Paging,
     replace,
     sharer_of,
+    team_user,
 )
 from yester.recall.candidates import JUDGED, Search
 from yester.recall.feedback import usefulness
@@ -126,7 +127,12 @@ def _find_running(store: Store, asked: Asked, agent: str) -> str:
     told a minute ago is what this one asks about."""
     latest = store.sessions(Filters(projects=(asked.project,), agent=agent), Paging(_LATELY))
     found = [
-        one for one in latest if asked.project and one.prompts and one.ended > asked.now - _JUST_NOW
+        one
+        for one in latest
+        if asked.project
+        and one.prompts
+        and one.ended > asked.now - _JUST_NOW
+        and not team_user(one.key)
     ]
     return max(found, key=lambda one: one.ended).key if found else ""
 

@@ -518,14 +518,14 @@ class Sharing:
         home, forget = self._home, self._forget
         merge = Merge(self.store, home, own_machine(self.store), self._now, forget)
         own = [one for one in lines if isinstance(one, ItemLine) and self._is_own(one.item.source)]
-        kept = {one.item.identity for one in own if self._is_born_here(one)}
+        unshared = Unshared(self.store, home, self.share, self._now)
+        kept = {one.item.identity for one in own if self._is_born_here(one, unshared)}
         merged = [
             one for one in lines if not (isinstance(one, ItemLine) and one.item.identity in kept)
         ]
         merge.merge_lines(merged, Place(TEAM, number))
         self.report.outcome = dict(Counter(self.report.outcome) + merge.outcome)
         self.report.beside += merge.beside
-        unshared = Unshared(self.store, home, self.share, self._now)
         with self.store.transaction("ledger"):
             for line in own:
                 self._settle_item(line, unshared, line.item.identity in kept)
@@ -536,18 +536,17 @@ class Sharing:
     def _is_own(self, source: str) -> bool:
         return not source.startswith(TEAM)
 
-    def _find_own(self, line: ItemLine, unshared: Unshared | None = None) -> Item | None:
+    def _find_own(self, line: ItemLine, unshared: Unshared) -> Item | None:
         """It may be called otherwise by now."""
         here = find_item(self.store, line.item.identity)
         if here is None:
-            unshared = unshared or Unshared(self.store, self._home, self.share, self._now)
             digest = unshared.digest(line.item.identity)
             rows = self.store.entries(SharedItem, {"project": line.item.project, "digest": digest})
             here = next(iter(self.store.get([row.item for row in rows])), None)
         return here
 
-    def _is_born_here(self, line: ItemLine) -> bool:
-        here = self._find_own(line)
+    def _is_born_here(self, line: ItemLine, unshared: Unshared) -> bool:
+        here = self._find_own(line, unshared)
         if here is None:
             return False
         rows = self.store.entries(LogItem, {"item": here.id})

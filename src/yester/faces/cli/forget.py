@@ -88,7 +88,7 @@ def _forgetting_lines(found: forget.Forgetting) -> Iterator[str]:
     yield from align_rows(samples, terminal_width(sys.stdout), flexible=4)
     yield from _backup_lines(found)
     if found.elsewhere:
-        yield "Your agents' own files hold it too; yester leaves them alone. To remove them:"
+        yield "It stands elsewhere too, where yester leaves it alone. To remove it there:"
         for other in found.elsewhere[:_SHOWN]:
             named = other.path in other.command  # it need not be said twice
             told = other.command if named else f"{other.path}\n    {other.command}"

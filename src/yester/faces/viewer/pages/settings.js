@@ -22,8 +22,8 @@ const GROUPS = [
 ];
 
 export async function show({ query, signal, again }) {
-  const [{ file, settings }, { grants }, roam] = await Promise.all(
-    ["/api/settings", "/api/grants", "/api/roam"].map((path) => get(path, {}, signal)));
+  const [{ file, settings }, { grants }, roam, share] = await Promise.all(
+    ["/api/settings", "/api/grants", "/api/roam", "/api/share"].map((path) => get(path, {}, signal)));
   const changed = query.show === "changed";
   const left = new Set(settings.filter((one) => !changed || one.origin !== "default"));
   const groups = GROUPS.map(([name, fits, says]) => {
@@ -37,7 +37,7 @@ export async function show({ query, signal, again }) {
         h("a.chip", { href: is ? `#/settings?show=${is}` : "#/settings", "aria-current": (query.show ?? "") === is && "true" }, name)))),
     h("p.quiet", {}, "Settings are kept in ", h("code", {}, file), "; a change made here is written to that file, and a running worker picks it up. Settings that send data, name a path or protect what is stored cannot be changed from a browser: open “How to change it” beside them for the line to write into the file."),
     groups.some(Boolean) ? groups : h("section.notice", {}, h("h2", {}, "Nothing was changed"), h("p", {}, "All settings have their defaults.")));
-  if (!changed) view.append(machinesOf(roam), tabsOf(grants, again));
+  if (!changed) view.append(machinesOf(roam), sharedOf(share.projects), tabsOf(grants, again));
   guard(() => view.querySelector(".setting form [type=submit]:not(:disabled)") !== null, signal);
   return view;
 }
@@ -57,6 +57,24 @@ function machinesOf({ on, to, machines, waiting, private: kept, last, problems }
         h("td", { "data-label": "Machine" }, one.name || one.machine, one.own && [" ", h("span.chip.good", {}, "this one")]),
         h("td", { "data-label": "Last wrote" }, one.seen ? when(one.seen) : "not yet"),
         h("td", { "data-label": "Items from there" }, one.own ? "–" : count(one.items)))))));
+}
+
+/** Projects that a team shares over a server (`yester share`). */
+function sharedOf(projects) {
+  const title = h("h2", { id: "shared" }, "Shared with a team");
+  if (!projects.length) return h("section.unlocked", {}, title, h("p.quiet.small", {}, "No project is shared. To share one over a server of your team, without secrets, rules and notes:"), copyable("yester share PROJECT --to URL --dry-run"));
+  const states = { on: "shared", reading: "read only", ending: "being withdrawn", ended: "shared no more" };
+  return h("section.unlocked", {}, title,
+    projects.flatMap((one) => [...one.problems, ...one.refused.map(({ why, items }) => `${one.project}: not taken: ${count(items.length)} (${why})`)]).map((text) => h("p.wrong", { role: "alert" }, text)),
+    h("table.cards", { "aria-labelledby": "shared" },
+      h("thead", {}, h("tr", {}, ["Project", "Over", "State", "Waiting", "Here of others", "Last in step"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, projects.map((one) => h("tr", {},
+        h("td", { "data-label": "Project" }, one.project),
+        h("td", { "data-label": "Over" }, h("code", {}, one.to), ` as ${one.user}`),
+        h("td", { "data-label": "State" }, states[one.state], one.ended && `: ${one.ended}`),
+        h("td", { "data-label": "Waiting" }, count(one.waiting)),
+        h("td", { "data-label": "Here of others" }, Object.entries(one.others).map(([user, number]) => `${count(number)} of ${user}`).join(", ") || "none"),
+        h("td", { "data-label": "Last in step" }, one.last ? when(one.last) : "not yet"))))));
 }
 
 /** Tabs that may come back without a new link. */
