@@ -7,6 +7,7 @@ import time
 import psycopg
 import pytest
 
+from tests.roaming import Box
 from tests.sharing import SHARED, Cutting, Peer, Unplugged
 from tests.teams import Team, url_of
 from yester.context.block import Here
@@ -423,3 +424,27 @@ def test_what_others_have_done_is_not_what_was_done_here(peers, run, tmp_path):
     assert "the session is sam's" in refused.err
     with Memory(kim.home, {}) as memory:
         assert show_now(memory, NowRequest()).running == []
+
+
+def test_what_is_shared_still_comes_to_ones_own_other_machine(peers, tmp_path):
+    desk, kim = peers("sam", "desk"), peers("kim")
+    desk.log = tmp_path / "log"
+    desk.begin()
+    lap = Box(tmp_path / "lap", desk.log)
+    lap.join(desk)
+    kim.say("r2", "the badger digs", 1)
+    kim.exchange()
+    desk.say("r1", "the otter sleeps at noon", 1)
+    desk.note("Orders keep UTC", 1)
+    step(desk, kim)
+    desk.share()
+    step(desk)  # all of it is read again, its own lines too
+    (memo,) = kim.memos()
+    kim.edit(memo.item.id, "Orders keep UTC and a zone", 3)
+    step(kim, desk)
+    for one in (desk, lap, desk, lap):
+        one.roam()
+    assert lap.items() == {"r1": "the otter sleeps at noon"}
+    assert lap.titles() == desk.titles() == {"Orders keep UTC and a zone"}
+    assert not desk.roam().written
+    lap.close()
