@@ -23,6 +23,7 @@ from msgspec import Struct
 
 from yester.errors import (
     FeedExpired,
+    NotFound,
     NotYours,
     SourceError,
     StoreBusy,
@@ -68,7 +69,9 @@ _MARK_BYTES = 16
 _PAUSE = 0.25  # seconds between two looks for something new
 _WAITING = BoundedSemaphore(2)  # each has a thread that others need
 # What a line may hold that no store takes: it must cost that line alone.
-_BAD_LINE = (StoreError, UsageError, ValueError, TypeError, KeyError, AttributeError)
+_BAD_LINE = (
+    StoreError, UsageError, NotFound, ValueError, TypeError, KeyError, AttributeError,
+)  # fmt: skip
 _NOT_THE_LINE = (StoreBusy, NotYours)
 
 
