@@ -69,11 +69,12 @@ def test_the_real_program_answers_once_and_leaves_no_transcript(home):
     server = api({"default": json.dumps(NOTES)})
     config = settings(home, server.url)
     store = open_store(home, now=1)
-    draft = Draft((Item("o1", "observation", title="cart", files_modified=("cart/total.py",)),))
+    found = Item("o1", "observation", title="cart", files_modified=("cart/total.py",))
+    draft = Draft((found,), text=TEXT)
     try:
         asker = open_asker(config, store)
         assert asker is not None
-        refined = refine_draft(asker, draft, TEXT)
+        refined = refine_draft(asker, draft)
         assert refined.reason == ""
         assert refined.value.observations[0].title == NOTES["observations"][0]["title"]
         assert refined.value.observations[0].files_modified == ("cart/total.py",)
