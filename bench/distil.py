@@ -53,6 +53,7 @@ from yester.store import open_store
 from yester.store.contract import Store
 from yester.store.figures import content_counts
 from yester.text.document import tokens_of_length
+from yester.text.prose import strip_marks
 from yester.text.terms import STOP
 
 _SEED = 1
@@ -129,17 +130,25 @@ def removed(store: Store, rules: DistilRules) -> Counter[str]:
 
 
 def facts_elsewhere(store: Store, made: list[Item]) -> list[str]:
-    """Facts that do not stand in the item they point to."""
+    """Facts that do not stand in the item they point to, but for marks."""
     bad = []
     for item in made:
         evidence = store.evidence([item.id]).get(item.id, ())
         for number, fact in enumerate(item.facts):
-            texts = [
-                " ".join(i.body.split()) for i in store.get([i for n, i in evidence if n == number])
-            ]
-            if not any(" ".join(fact.split()) in text for text in texts):
+            sources = store.get([i for n, i in evidence if n == number])
+            texts = [bare for i in sources for bare in (words_of(i.body), plain_words_of(i.body))]
+            if not any(words_of(fact) in text for text in texts):
                 bad.append(f"#{item.id}: {fact}")
     return bad
+
+
+def words_of(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
+
+
+def plain_words_of(text: str) -> str:
+    """Without addresses of links, as a fact is taken."""
+    return words_of(" ".join(map(strip_marks, text.split("\n"))))
 
 
 def forbidden(made: list[Item]) -> list[str]:

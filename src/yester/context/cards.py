@@ -113,6 +113,11 @@ def find_turns(store: Store, turns: Collection[TurnKey]) -> dict[TurnKey, Item]:
     return found
 
 
+def is_unstarted(card: Item) -> bool:
+    """Is it a plan that nobody was told to carry out?"""
+    return card.subtitle.endswith(_UNSTARTED)
+
+
 def holds(card: Item) -> bool:
     """What was said of work that failed or was taken back did not come true."""
     return card_status(card) not in ("reverted", "failed", "replaced")
@@ -140,7 +145,7 @@ def _mark_reverts(cards: Sequence[Item]) -> list[Item]:
         by = next((run for hash_, run in reverts.items() for one in commits
                    if hash_.startswith(one) or one.startswith(hash_)), "")  # fmt: skip
         successor = replaced.get(card.id) if card_status(card) in ("done", "changed") else None
-        if card.subtitle.endswith(_UNSTARTED):
+        if is_unstarted(card):
             successor = begun.get(card.title)
         if not by and successor:
             card = replace(card, subtitle=f"replaced: by {successor}")
@@ -345,7 +350,7 @@ def _finishes(later: Item, card: Item) -> bool:
     run the same command with success; a question is answered by what speaks of the same."""
     word, _, evidence = later.subtitle.partition(": ")
     failed = card_status(card) == "failed"
-    if card.subtitle.endswith(_UNSTARTED):
+    if is_unstarted(card):
         return word in _WORK and (_speaks_of(later, card.title) or _changes_read(later, card))
     if later.title == card.title:  # of two that say the same the later one holds
         return word in ("done", "changed")

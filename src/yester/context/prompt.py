@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from yester.agents.notes import loads_itself
 from yester.context.block import Context, Here, Left, Page
-from yester.context.cards import MOST_CARDS, describe_hit, holds, read_cards
+from yester.context.cards import MOST_CARDS, describe_hit, holds, is_unstarted, read_cards
 from yester.context.lines import (
     card_line,
     card_status,
@@ -171,8 +171,8 @@ def _choose_words(
             told = _find_answer(store, hit) if hit.kind == "prompt" else hit
     if told is None or (hit.kind == "note" and hit.session):
         return "says little: no card", None  # plans and lists of a session long over
-    if card is not None and card.title in prompt:
-        return "what the prompt says itself", None
+    if card is not None and is_unstarted(card) and card.title in prompt:
+        return "the very plan that the prompt holds", None
     if little := says_little(told):
         return f"says little: {little}", None
     if any(id_ in given.known for id_ in (hit.id, told.id, *hit.parts)):
