@@ -56,7 +56,8 @@ def _answer_at_once(words: list[str]) -> bytes | None:
 def _usual_home() -> str:
     """The account's own home folder, where nothing but the user has a say in that; "" elsewhere,
     and where the environment may change an answer. The command line then finds out."""
-    if any(name.startswith(("YESTER_", "CLAUDE_MEM_")) for name in os.environ):
+    named = any(name.startswith(("YESTER_", "CLAUDE_MEM_")) for name in os.environ)
+    if named or not hasattr(os, "environb"):  # Windows
         return ""
     from yester.capture import ask
 

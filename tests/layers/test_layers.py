@@ -219,7 +219,7 @@ for name in gone:
     sys.modules.pop(name, None)
 sys.meta_path.insert(0, Missing())
 for module, names in (
-    (os, "fchmod fork getuid killpg mkfifo O_CLOEXEC O_NOFOLLOW O_NONBLOCK setsid"),
+    (os, "environb fchmod fork getuid killpg mkfifo O_CLOEXEC O_NOFOLLOW O_NONBLOCK setsid"),
     (signal, "SIGALRM SIGKILL SIGHUP SIGUSR1"), (socket, "AF_UNIX SO_PEERCRED"),
 ):
     for name in names.split():

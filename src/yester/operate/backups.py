@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import threading
 import time
 from collections import Counter
@@ -90,6 +89,8 @@ def make_backup(store: Store, home: Path, kept: int, now: int) -> Path:
 
 def find_room(home: Path) -> int:
     """How many bytes all backups together may have."""
+    import shutil  # `yester status` opens a store, too, and copies nothing
+
     used = sum(path.stat().st_size for path in list_backups(home))
     return int((shutil.disk_usage(home).free + used) * _SHARE)
 

@@ -28,7 +28,6 @@ from yester.faces.cli.status import (
     explain_silence,
     status_lines,
 )
-from yester.operate.install import recorded_places
 from yester.store import is_server_url, open_gate
 from yester.worker import process
 from yester.worker.process import SERVER, WORKER, seat_holder, take_seat
@@ -219,6 +218,8 @@ def worker_status_command(app: App) -> Output:
     else:
         line = explain_silence(found)
         if not found["pid"]:
+            from yester.operate.install import recorded_places
+
             used = any(place.is_installed for place in recorded_places(app.home))
             line += "; the next session or prompt starts it, or: yester worker start"
             if not used:

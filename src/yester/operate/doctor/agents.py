@@ -47,6 +47,7 @@ from yester.operations.context import EVENTS
 
 WORKER_SECONDS = 10.0  # that a worker may take to come up on a busy machine
 _ASKED_SECONDS = 30.0
+_AGAIN = 4  # times that a hook without an answer is tried once more
 _VERSION = re.compile(r"(?<!\d)(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
 # Settings of an organisation, which no user can change.
 _MANAGED = Path(
@@ -282,7 +283,9 @@ def _try_hooks(case: Examination, place: Place, patience: float) -> Finding:
     times: dict[str, float] = {}
     for event, command in commands.items():
         trial = try_hook(place, event, command, case.environ)
-        if trial.silent and _await_worker(case.home, patience):  # it may only have been late
+        for _ in range(_AGAIN):  # it may only have been late: a hook waits for 0.28 s
+            if not trial.silent or not _await_worker(case.home, patience):
+                break
             trial = try_hook(place, event, command, case.environ)
         if trial.wrong:
             return _explain_hook(case.home, trial, partial(say, event=event, wrong=trial.wrong))
