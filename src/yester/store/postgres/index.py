@@ -186,7 +186,12 @@ def excluded_condition(must: Expression | None) -> Condition | None:
 
 def _holds(term: str) -> Condition:
     found = Condition()
-    found.require("i.id IN (SELECT holding(?::int, NULL))", signed_hash(term_hash(term)))
+    # CASE keeps the planner from joining: it does not know how many items hold a word, and may read
+    # all of them for each one that is looked at.
+    found.require(
+        "CASE WHEN i.id IN (SELECT h.id FROM holding(?::int, NULL) h(id)) THEN true ELSE false END",
+        signed_hash(term_hash(term)),
+    )
     return found
 
 
