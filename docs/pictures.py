@@ -50,6 +50,7 @@ _MEMORIES = [
 GUIDE: list[tuple[str, str, tuple[int, int], str]] = [
     ("now", "#/", (1200, 760), ""),
     ("search", "#/search?query=redis", (1200, 820), ""),
+    ("session", f"#/session/{_UNDER_WAY}", (1200, 660), "second prompt"),
     ("memories", "#/memories", (1200, 560), ""),
     ("palette", "#/timeline", (1200, 620), "palette"),
     ("statistics", "#/stats", (1200, 900), ""),
@@ -236,6 +237,10 @@ def main() -> None:
                     if does == "palette":
                         page.keyboard.press("Control+k")
                         page.keyboard.type("mem")
+                        page.wait_for_timeout(500)
+                    elif does == "second prompt":
+                        page.keyboard.press("n")
+                        page.keyboard.press("n")
                         page.wait_for_timeout(500)
                     take(page, ROOT / "docs/pictures" / f"{name}.png")
                     page.close()
