@@ -2,16 +2,16 @@
 what searching while one types costs beside one search.
 
     python -m bench.viewer [--items 100000] [--seconds 20]
-    python -m bench.viewer --home HOME [--before SRC HOME]
+    python -m bench.viewer --home HOME [--before PYTHON HOME] [--times 7]
 
 Without `--home` a store with so many items is made and its timeline is scrolled: a script goes from
 end to end in so many seconds, which asks for a place anew in every frame, then by the wheel's own
 steps; requestAnimationFrame tells how long each frame took. Told: the share of frames over 50 ms,
 the slowest one, the most rows in the page, and how long the last rows took to be there after the
 scrollbar was dragged to the end.
-With `--home` each view of that store is opened in turn. `--before` is the source folder of an
-earlier version and its own store of the same items; both serve at once, each in a process of its
-own, and are asked by turns.
+With `--home` each view of that store is opened in turn. `--before` is the Python of an environment
+with an earlier version, and a store of the same items for it; both serve at once, each in a process
+of its own, and are asked by turns.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 import yester
 from tests.browser.conftest import chromium
-from tests.browser.views import COUNTING, opened
+from tests.browser.views import COUNTING, open_view, opened
+from tests.browser.views import whole as wait_whole
 from yester.model import Filters, Paging
 
 VIEWS = {
@@ -45,7 +46,6 @@ VIEWS = {
     "projects": "#/projects", "settings": "#/settings",
 }  # fmt: skip
 BEFORE = {"timeline": "#/", "every item": "#/"}  # where they were in 0.1
-_TIMES = 7
 _BATCH = 5_000
 _WHEEL = 100  # px a step
 _PLACE = "#/timeline?show=items"  # every item in one list
@@ -74,7 +74,8 @@ def main() -> None:
     given.add_argument("--items", type=int, default=100_000)
     given.add_argument("--seconds", type=int, default=20)
     given.add_argument("--home", type=Path)
-    given.add_argument("--before", type=Path, nargs=2, metavar=("SRC", "HOME"))
+    given.add_argument("--times", type=int, default=7)
+    given.add_argument("--before", type=Path, nargs=2, metavar=("PYTHON", "HOME"))
     asked = given.parse_args()
     with ExitStack() as ends:
         play = ends.enter_context(sync_playwright())
@@ -82,7 +83,7 @@ def main() -> None:
             executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
         )
         ends.callback(browser.close)
-        own = Path(yester.__file__).parent.parent
+        own = Path(sys.executable)
         if asked.home is None:
             folder = Path(ends.enter_context(tempfile.TemporaryDirectory()))
             _measure_list(ends.enter_context(_open(browser, own, _store(folder, asked.items))),
@@ -91,15 +92,15 @@ def main() -> None:
         pages = {"now": ends.enter_context(_open(browser, own, asked.home))}
         if asked.before:
             pages["before"] = ends.enter_context(_open(browser, *asked.before))
-        _measure_views(pages, asked.home)
-        _measure_typing(pages["now"])
+        _measure_views(pages, asked.home, asked.times)
+        _measure_typing(pages["now"], asked.times)
 
 
 @contextmanager
-def _open(browser: Browser, source: Path, home: Path) -> Iterator[Page]:
+def _open(browser: Browser, python: Path, home: Path) -> Iterator[Page]:
     """The viewer of this version over this store, its server in a process of its own."""
-    command = [sys.executable, "-m", "yester", "--home", str(home)]
-    environ = {**os.environ, "PYTHONPATH": str(source), "YESTER_EMBEDDER": "none"}
+    command = [str(python), "-m", "yester", "--home", str(home)]
+    environ = {**os.environ, "YESTER_EMBEDDER": "none"}
     try:
         link = subprocess.run(
             [*command, "ui", "--print"], env=environ, check=True, capture_output=True, text=True
@@ -114,8 +115,8 @@ def _open(browser: Browser, source: Path, home: Path) -> Iterator[Page]:
         subprocess.run([*command, "serve", "--stop"], env=environ, stdout=subprocess.DEVNULL)
 
 
-def _measure_views(pages: dict[str, Page], home: Path) -> None:
-    """The median and the least, from the address to the last answer."""
+def _measure_views(pages: dict[str, Page], home: Path, times: int) -> None:
+    """Medians, from the address until the view stands there, and until its last answer has come."""
     with yester.open(home) as memory:
         words = "error when the test runs again"
         hit = memory.recall(words, k=1)[0]
@@ -123,23 +124,26 @@ def _measure_views(pages: dict[str, Page], home: Path) -> None:
     names = {"words": words.replace(" ", "+"), "project": hit.project, "item": hit.id,
              "session": session}  # fmt: skip
     for name, now in VIEWS.items():
-        took: dict[str, list[float]] = {which: [] for which in pages}
-        for _ in range(_TIMES):
+        drawn: dict[str, list[float]] = {which: [] for which in pages}
+        whole: dict[str, list[float]] = {which: [] for which in pages}
+        for _ in range(times):
             for which, page in pages.items():
                 place = (now if which == "now" else BEFORE.get(name, now)).format_map(names)
                 opened(page, "#/nowhere")
                 began = time.perf_counter()
-                opened(page, place)
-                took[which].append((time.perf_counter() - began) * 1000)
-        figures = [f"{statistics.median(took[one]):,.0f} | {min(took[one]):,.0f}" for one in pages]
+                open_view(page, place)
+                drawn[which].append((time.perf_counter() - began) * 1000)
+                wait_whole(page)
+                whole[which].append((time.perf_counter() - began) * 1000)
+        figures = [f"{statistics.median(of[one]):,.0f}" for of in (drawn, whole) for one in pages]
         print(f"| {name} | {' | '.join(figures)} |", flush=True)
 
 
-def _measure_typing(page: Page) -> None:
+def _measure_typing(page: Page, turns: int) -> None:
     """From the last letter, or Enter, until the hits are drawn."""
     field = page.locator("header input[type=search]")
     took: dict[str, list[float]] = {"one search": [], "as one types": []}
-    for turn in range(_TIMES):
+    for turn in range(turns):
         for how, times in took.items():
             opened(page, "#/search")
             words = f"error in step {turn * 7 + len(times) + 11}"

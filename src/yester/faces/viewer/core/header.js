@@ -5,7 +5,7 @@ import { here, to } from "/core/router.js";
 import { SECTIONS } from "/routes.js";
 
 const PLACE = "yester.scheme", SCHEMES = ["auto", "light", "dark"];
-const PAUSE = 140, LEAST = 2; // ms without a letter until it is searched; letters that leave another view
+const PAUSE = 80, LEAST = 2; // ms without a letter until it is searched; letters that leave another view
 const STATES = {
   live: ["live", "Connected: what is new comes in by itself."],
   waiting: ["not connected", "The server does not answer; it is asked again by itself. If it was stopped: yester ui"],

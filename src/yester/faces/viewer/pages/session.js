@@ -4,7 +4,7 @@
 import { besides } from "/core/annotations.js";
 import { get } from "/core/api.js";
 import { copyButton, copyable } from "/core/clipboard.js";
-import { h } from "/core/dom.js";
+import { fill, h } from "/core/dom.js";
 import { choice } from "/core/fields.js";
 import { forgetting } from "/core/forget_dialog.js";
 import { clockOf, count, dayOf, duration, many, tokens } from "/core/format.js";
@@ -21,6 +21,8 @@ const PAGE = 50, MAIN = ["message", "prompt", "note"], LATE = 150, TURNS = 500, 
 const PARTS = [["request", "Asked"], ["investigated", "Looked into"], ["learned", "Learned"], ["completed", "Done"], ["next_steps", "Next"], ["notes", "Notes"]];
 const ONLY = [["", "Everything"], ["said", "Only what was said"], ["prompts", "Only prompts"], ["edits", "Only edits"], ["errors", "Only errors"]];
 
+const BESIDE = matchMedia("(min-width: 64rem)"); // as the styles have it
+
 let called = "Session";
 export const title = () => called;
 
@@ -32,8 +34,7 @@ export async function show({ path, query, signal, listen, again }) {
   const address = (at) => to(place, { at });
   const narrowed = { only: ONLY.some(([is]) => is === query.only) ? query.only : "", find: query.find ?? "" };
   const whole = !narrowed.only && !narrowed.find;
-  let [around, { turns }, { files }] = await Promise.all([
-    besides(session, signal), get("/api/turns", { session: `S${session.db_id}`, orderBy: "date_asc", limit: TURNS }, signal), get(`${source}/files`, {}, signal)]);
+  let around = await besides(session, signal);
 
   const scroller = document.getElementById("content"), found = h("span.quiet.small", { role: "status" });
   const fetched = async (page) => {
@@ -68,7 +69,7 @@ export async function show({ path, query, signal, listen, again }) {
 
   const transcript = h(whole && around.observations.length ? "section.transcript.has-beside" : "section.transcript", { "aria-label": "Transcript" },
     !session.items && h("p.quiet", {}, "Nothing of it is recorded."), pages.node);
-  const outline = h("nav.session-side", { "aria-label": "Prompts and files" }, outlineOf(turns, address), filesOf(files, session.project, address));
+  const outline = h("nav.session-side", { "aria-label": "Prompts and files" });
   const change = (more) => go(place, { only: here().query.only, find: here().query.find, ...more });
   const field = h("input", { type: "search", name: "find", value: narrowed.find, placeholder: "Search in this session", "aria-label": "Search in this session", autocomplete: "off" });
   const node = h("div.view.session", {},
@@ -94,6 +95,11 @@ export async function show({ path, query, signal, listen, again }) {
   });
   keysOf(node, signal);
   const follow = followTurns(outline, transcript, scroller, signal);
+  /** What stands beside the transcript need not be waited for; above it, it would push it down. */
+  const side = Promise.all([get("/api/turns", { session: `S${session.db_id}`, orderBy: "date_asc", limit: TURNS }, signal), get(`${source}/files`, {}, signal)])
+    .then(([{ turns }, { files }]) => (fill(outline, outlineOf(turns, address), filesOf(files, session.project, address)), follow()))
+    .catch((error) => error.name === "AbortError" || notify(error));
+  if (!BESIDE.matches) await side;
   requestAnimationFrame(() => {
     if (!node.isConnected) return;
     if (!at) scroller.scrollTop = 0;
