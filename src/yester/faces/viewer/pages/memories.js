@@ -26,7 +26,6 @@ export async function show({ query, signal, listen, again }) {
     const now = await countsOf(wanted, signal);
     if (drawn && now.print !== drawn) again();
   });
-  const [facets, { counts, print }] = await Promise.all([get("/api/facets", {}, signal), countsOf(wanted, signal)]);
   const chosen = new Set(), shown = [], box = h("div.memory-rows"), more = h("button.more", { hidden: true, on: { click: acting(further) } }, "More"), bulk = h("div.bulk", { role: "group", "aria-label": "What is done with those that are chosen", hidden: true });
   async function further() {
     const found = await get("/api/memories", { ...wanted, status, offset: shown.length, limit: MANY, use: true }, signal);
@@ -48,7 +47,7 @@ export async function show({ query, signal, listen, again }) {
       h("button.danger", { on: { click: acting(() => forget({ ids: all.map((one) => one.id) }, again)) } }, "Forget for good"),
       h("button", { on: { click: () => (chosen.clear(), draw(), changed()) } }, "Choose none"));
   }
-  await further();
+  const [facets, { counts, print }] = await Promise.all([get("/api/facets", {}, signal), countsOf(wanted, signal), further()]);
   stepping(box, signal);
   // x chooses the row one stands at.
   box.addEventListener("keydown", (event) => {

@@ -34,8 +34,6 @@ export async function show({ path, query, signal, listen, again }) {
   const address = (at) => to(place, { at });
   const narrowed = { only: ONLY.some(([is]) => is === query.only) ? query.only : "", find: query.find ?? "" };
   const whole = !narrowed.only && !narrowed.find;
-  let around = await besides(session, signal);
-
   const scroller = document.getElementById("content"), found = h("span.quiet.small", { role: "status" });
   const fetched = async (page) => {
     // One more than is shown: where the next page begins tells what belongs to the last row of this one.
@@ -44,9 +42,18 @@ export async function show({ path, query, signal, listen, again }) {
     return { rows: results.slice(0, PAGE), until: results[PAGE]?.created_at_epoch ?? Infinity, more: results.length > PAGE };
   };
   const nothing = { at: (rows) => rows.map(() => ({ before: [], below: [], side: [], named: [] })) };
-  const pages = pager({ fetch: fetched, draw: (page, rows, before) => blockOf(page, rows, before, whole ? around : nothing, address, narrowed), scroller, signal, failed: notify });
+  const at = Number(query.at) || 0;
+  let first = at ? null : fetched(0); // asked for beside what belongs to it
+  first?.catch(() => {});
+  let around = await besides(session, signal);
+  const fetch = (page) => {
+    const early = page ? null : first;
+    first = null;
+    return early ?? fetched(page);
+  };
+  const pages = pager({ fetch, draw: (page, rows, before) => blockOf(page, rows, before, whole ? around : nothing, address, narrowed), scroller, signal, failed: notify });
 
-  const at = Number(query.at) || 0, goal = at && whole && (await goalOf(at, around, session, signal));
+  const goal = at && whole && (await goalOf(at, around, session, signal));
   await pages.open(goal ? await pageOf(goal, session, signal) : 0);
 
   // What stands in the stream does not say of which session it is: the end is asked for anew.

@@ -22,8 +22,9 @@ const GROUPS = [
 ];
 
 export async function show({ query, signal, again }) {
-  const [{ file, settings }, { grants }, roam, share] = await Promise.all(
-    ["/api/settings", "/api/grants", "/api/roam", "/api/share"].map((path) => get(path, {}, signal)));
+  const below = Promise.all(["/api/grants", "/api/roam", "/api/share"].map((path) => get(path, {}, signal)));
+  below.catch(() => {}); // said where it is drawn
+  const { file, settings } = await get("/api/settings", {}, signal);
   const changed = query.show === "changed";
   const left = new Set(settings.filter((one) => !changed || one.origin !== "default"));
   const groups = GROUPS.map(([name, fits, says]) => {
@@ -37,7 +38,8 @@ export async function show({ query, signal, again }) {
         h("a.chip", { href: is ? `#/settings?show=${is}` : "#/settings", "aria-current": (query.show ?? "") === is && "true" }, name)))),
     h("p.quiet", {}, "Settings are kept in ", h("code", {}, file), "; a change made here is written to that file, and a running worker picks it up. Settings that send data, name a path or protect what is stored cannot be changed from a browser: open “How to change it” beside them for the line to write into the file."),
     groups.some(Boolean) ? groups : h("section.notice", {}, h("h2", {}, "Nothing was changed"), h("p", {}, "All settings have their defaults.")));
-  if (!changed) view.append(machinesOf(roam), sharedOf(share.projects), tabsOf(grants, again));
+  // They stand below everything else, which need not wait for them.
+  below.then(([{ grants }, roam, share]) => changed || view.append(machinesOf(roam), sharedOf(share.projects), tabsOf(grants, again))).catch((error) => error.name === "AbortError" || notify(error));
   guard(() => view.querySelector(".setting form [type=submit]:not(:disabled)") !== null, signal);
   return view;
 }
