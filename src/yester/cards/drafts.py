@@ -172,9 +172,13 @@ class Gate:
     def findings(self, item: Item, least: float = 1.0) -> list[Fact]:
         """Those that tell a cause, a trap or a failure. Most messages have none, and are not even
         taken apart."""
-        if not has_cue(item.body, *_FINDINGS):
+        if not may_find(item.body):
             return []
         return [fact for fact in self.take(item, least) if fact.tells & _FINDINGS]
+
+
+def may_find(text: str) -> bool:
+    return has_cue(text, *_FINDINGS)
 
 
 def choose_facts(

@@ -26,7 +26,7 @@ from yester.cards.cards import (
     make_session_card,
     turn_sources,
 )
-from yester.cards.drafts import Draft, Gate, Looked
+from yester.cards.drafts import Draft, Gate, Looked, may_find
 from yester.cards.failures import find_failures, refuted_failures
 from yester.cards.observations import observe_turn
 from yester.cards.outcomes import find_outcomes
@@ -44,6 +44,7 @@ from yester.cards.turns import LOOK_BACK, DistilRules, History, View, distilled_
 from yester.ingest.prepare import prepare_item, shown_texts
 from yester.memories.chains import link_attempts, link_decisions
 from yester.memories.typed import keep_rules
+from yester.memories.utterances import find_kind
 from yester.model import (
     DISTILLED,
     Entry,
@@ -57,12 +58,15 @@ from yester.model import (
 )
 from yester.store.contract import Store
 from yester.tables import load_rows, load_table
+from yester.text.statements import is_boilerplate, split_statements, statement_worth
 
 if TYPE_CHECKING:
     from yester.text.reader import Title, TitleFinder
 
 # Work in steps, some of which wait.
 Steps: TypeAlias = "Iterator[Future[Title] | None]"
+
+_AT_ONCE = 60  # statements that are looked at in a step
 
 
 @dataclass(slots=True)
@@ -153,7 +157,7 @@ class _Session:
             turn = looked.turn
             named = replace(looked, read_title=(yield from _read_title(looked, rules.reader)))
             yield None
-            yield from _take_apart(turn, gate)
+            yield from _take_apart(turn)
             drafts = observe_turn(named, gate)
             yield None
             card = make_card(named, drafts, gate)
@@ -303,6 +307,7 @@ def load_patterns() -> None:
             if isinstance(rows, list) and rows and "pattern" in rows[0]:
                 for row in load_rows(table, section):
                     assert row.pattern
+    assert not find_kind("The sea is calm.", "rule")  # with patterns that are made of these
 
 
 def distil_session(
@@ -358,10 +363,16 @@ def _place_in_turn(item: Item) -> tuple[str, int, str]:
     return item.kind, item.prompt_number, slot
 
 
-def _take_apart(turn: View, gate: Gate) -> Iterator[None]:
-    """The messages of a turn, one at a time."""
+def _take_apart(turn: View) -> Iterator[None]:
+    """The messages of a turn that may tell something, so many statements at a time: what they are
+    worth is remembered."""
     for item in turn.said:
-        gate.findings(item)
+        if item is turn.closing or may_find(item.body):
+            for number, one in enumerate(split_statements(item.body), 1):
+                statement_worth(one)
+                is_boilerplate(one.text)
+                if not number % _AT_ONCE:
+                    yield
         yield
 
 
