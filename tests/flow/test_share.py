@@ -14,6 +14,7 @@ from yester.context.block import Here
 from yester.context.prompt import at_prompt
 from yester.context.start import at_start
 from yester.errors import SourceError
+from yester.ingest.prepare import prepare_item
 from yester.memories.lifecycle import edit_memory
 from yester.memories.memory import Author
 from yester.memories.remember import Draft, remember
@@ -21,6 +22,7 @@ from yester.memories.rules import list_rules
 from yester.memory import Memory
 from yester.model import Filters, Item, Memo, Project, Session, replace, sharer_of
 from yester.operations.now import NowRequest, show_now
+from yester.operations.share import preview_share
 from yester.sharing.lines import (
     ForgottenLine,
     GoneLine,
@@ -35,6 +37,7 @@ from yester.sharing.names import FOR_EVER, team_key
 from yester.sharing.server import TeamServer
 from yester.sharing.team import Told
 from yester.store import walk_items
+from yester.text.document import content_hash
 from yester.tombstones import Marks
 
 pytestmark = pytest.mark.requirement("TEAM-02")
@@ -448,3 +451,29 @@ def test_what_is_shared_still_comes_to_ones_own_other_machine(peers, tmp_path):
     assert lap.titles() == desk.titles() == {"Orders keep UTC and a zone"}
     assert not desk.roam().written
     lap.close()
+
+
+def test_secrets_that_were_stored_before_a_rule_knew_them_do_not_leave(peers):
+    sam = peers("sam")
+    secret = "AKIA" + "QWERTYUIOPASDFGH"
+    sam.say("r1", "the otter sleeps at noon", 1)
+    with sam.store.transaction("items"):
+        entry = prepare_item(Item("r2", "message", SHARED.key, source="pi", body="a key"))
+        item = replace(entry.item, body=f"the key is {secret}")
+        sam.store.put([replace(entry, item=item, hash=content_hash(item))])
+    with Memory(sam.home, {}) as memory:
+        seen = preview_share(memory, "shop")
+    assert sum(seen.redacted.values()) == 1
+    assert secret not in str(seen.lines)
+    sent = []
+
+    class Watching(TeamServer):
+        def push(self, project, origin, batch, lines, cursor):
+            sent.extend(lines)
+            return super().push(project, origin, batch, lines, cursor)
+
+    sam.exchange(way=Watching(sam.url, sam.token))
+    assert len([one for one in sent if "item" in one]) == 2
+    assert secret not in str(sent)
+    assert not {"cwd", "transcript", "title", "root"} & {name for one in sent for name in one}
+    assert sam.waiting() == 0
