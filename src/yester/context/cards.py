@@ -177,20 +177,25 @@ def drop_doubles(cards: Sequence[Item]) -> list[Item]:
     was changed again, and without the same title twice; the newest first."""
     best: dict[str, int] = {}  # a title or commit → what the card changed that has most of it
     for card in cards:
-        for name in (card.title, *_HASH.findall(card.subtitle)):
+        for name in _names_of(card):
             best[name] = max(best.get(name, 0), _amount_of_work(card))
     kept: dict[str, Item] = {}
     later: set[str] = set()
     for card in cards:
         again = card_status(card) == "changed" and later.issuperset(card.files_modified)
         later.update(card.files_modified)
-        names = (card.title, *_HASH.findall(card.subtitle))
+        title, *commits = _names_of(card)
         amount = _amount_of_work(card)
-        known = amount < _CODE and any(best[name] > amount for name in names)
-        former = kept.get(card.title, card)  # of two of the same name the one that changed more
+        known = amount < _CODE and any(best[name] > amount for name in (title, *commits))
+        former = kept.get(title, card)  # of two of the same name the one that changed more
         if not known and not (again and card.files_modified):
-            kept[card.title] = max(former, card, key=lambda one: len(one.files_modified))
+            kept[title] = max(former, card, key=lambda one: len(one.files_modified))
     return list(kept.values())
+
+
+def _names_of(card: Item) -> tuple[str, ...]:
+    """Its title (what programs store may have none) and its commits."""
+    return card.title or card.body, *_HASH.findall(card.subtitle)
 
 
 def _amount_of_work(card: Item) -> int:
