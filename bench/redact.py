@@ -1,7 +1,7 @@
 """What redaction costs and what it changes, on real messages.
 
-    python bench/redact.py FILE [--sample N] [--seed S] [--rule NAME]
-    python bench/redact.py --growth
+    python -m bench.redact FILE [--sample N] [--seed S] [--rule NAME]
+    python -m bench.redact --growth
 
 FILE has one JSON object with a field `text` per line. Printed are the CPU seconds of redacting all
 texts, the same for parsing the file as a yardstick, and the number of messages changed, by rule.

@@ -29,7 +29,7 @@ from yester.errors import ConfigError, UsageError
 from yester.files import replace_file
 from yester.libraries import load_numpy
 from yester.machine import QUIET
-from yester.redact import use_named_secrets
+from yester.redact import find_all, use_named_secrets
 
 if TYPE_CHECKING:
     import numpy as np
@@ -178,10 +178,7 @@ class FoundSecrets:
         places = []
         known = self._clear.get(session)
         for value, kind in known.items() if known else ():
-            at = text.find(value)
-            while at >= 0:
-                places.append((at, at + len(value), kind))
-                at = text.find(value, at + len(value))
+            places += [(at, at + len(value), kind) for at in find_all(text, value)]
         if self._named and (named := self._named.get(self._mark(session))):
             raw = text.encode("utf-8", "surrogatepass")
             places += _places_in_text(raw, _find_bytes(raw, self._key, named), _FOUND)

@@ -31,11 +31,12 @@ import base64
 import binascii
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from typing import Any, NamedTuple, Protocol
 
 from yester.spans import Span, apply_edits, cut_blocks
@@ -49,6 +50,7 @@ _MIN_RUN = 15  # token characters that follow the gate of every token
 _MANY = 500  # beginnings of tokens in one text, after which all kinds are taken to be there
 _MANY_GATES = 3  # that hold one word: then it is found once for all of them
 _REACH = 32  # bytes; no gate is longer
+_MOST_AGAIN = 500  # values of a text that are looked for elsewhere in it; a dump has more
 _PASSES = 6  # a replacement may free a neighbour; only a made-up text needs more rounds
 
 _TAG = re.compile(
@@ -108,7 +110,10 @@ _BREAKS = re.compile(
     r"|(?<=\\)(?:(?P<goes_on>\r?\n[ \t]{0,40})"
     r"|\\?[uU](?P<code>(?!00[0-7]|[dD][89a-fA-F])[0-9a-fA-F]{4}))"
     r"|(?<=\")[ ]?\+[ ]?\"|(?<=')[ ]?\+[ ]?')"
+    r"|%(?P<byte>[2-7][0-9A-Fa-f])|&(?P<entity>quot|#34|#39|#61|#x22|#x27|#x3[dD]);"
 )
+_ENTITIES = {"quot": '"', "#34": '"', "#39": "'", "#61": "=", "#x22": '"', "#x27": "'"}
+_ESCAPED = (b"%3A", b"%3D", b"%3a", b"%3d", b"%22")  # what stands between a name and its value
 _BLANKS = 8  # before the end of a line that goes on
 
 
@@ -118,6 +123,8 @@ def _hides_something(raw: bytes) -> bool:
         (b"\x1b" in raw and b"\x1b[" in raw)
         or (b"\\" in raw and (b"\\\n" in raw or b"\\\r" in raw or b"\\u" in raw))
         or (b"+" in raw and (b'" + "' in raw or b"' + '" in raw))
+        or (b"%" in raw and any(one in raw for one in _ESCAPED))
+        or (b"&" in raw and (b"&quot;" in raw or b"&#" in raw))
     )
 
 
@@ -126,30 +133,35 @@ def _find_hidden(text: str) -> list[tuple[int, int, str]]:
     edits: list[tuple[int, int, str]] = []
     for m in _BREAKS.finditer(text):
         start, end = m.span()
-        new = chr(int(m["code"], 16)) if m["code"] else ""
+        code = m["code"] or m["byte"]
+        new = chr(int(code, 16)) if code else _ENTITIES.get(m["entity"], "=") if m["entity"] else ""
         if m["goes_on"]:
             reached = edits[-1][1] if edits else 0
             new, before = " ", text[max(reached, start - _BLANKS) : start]
             start -= len(before) - len(before.rstrip(" \t"))
         edits.append((start, end, new))
     found = find_secrets(apply_edits(text, edits, None)) if edits else []
-    return [
-        (_place_before(edits, start), _place_before(edits, end, end=True), name)
-        for start, end, name in found
-    ]
+    place = _place_before(edits)
+    return [(place(start), place(end, end=True), name) for start, end, name in found]
 
 
-def _place_before(edits: Sequence[tuple[int, int, str]], place: int, end: bool = False) -> int:
-    """Where a place of the edited text is in the text as it was."""
+def _place_before(edits: Sequence[tuple[int, int, str]]) -> Callable[..., int]:
+    """Tells where a place of the edited text is in the text as it was."""
+    begins: list[int] = []  # of what each edit has written
     shift = 0
     for start, stop, new in edits:
-        at = start + shift
-        if place < at or (end and place == at):
-            break
-        if place < at + len(new):
-            return stop if end else start
+        begins.append(start + shift)
         shift += len(new) - (stop - start)
-    return place - shift
+
+    def place_before(place: int, end: bool = False) -> int:
+        at = (bisect_left if end else bisect_right)(begins, place) - 1
+        if at < 0:
+            return place
+        start, stop, new = edits[at]
+        behind = place - begins[at] - len(new)
+        return stop + behind if behind >= 0 else stop if end else start
+
+    return place_before
 
 
 def _unite_places(found: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
@@ -173,12 +185,20 @@ def _find_again(
     if known:  # everything in a session, not this text alone
         kinds = {one: name for one, name in kinds.items() if _is_telling(_encode_text(one))}
         known.learn(kinds)
-    values = [one for one in kinds if text.count(one) > 1 and _is_telling(_encode_text(one))]
-    if not values:
-        return found
-    anywhere = re.compile("|".join(map(re.escape, sorted(values, key=len, reverse=True))))
-    again = [(*m.span(), kinds[m[0]]) for m in anywhere.finditer(text)]
-    return _unite_places(found + again)
+    values = [
+        one for one in islice(kinds, _MOST_AGAIN)
+        if text.count(one) > 1 and _is_telling(_encode_text(one))
+    ]  # fmt: skip
+    again = [(at, at + len(one), kinds[one]) for one in values for at in find_all(text, one)]
+    return _unite_places(found + again) if again else found
+
+
+def find_all(text: str, value: str) -> Iterator[int]:
+    """Where it stands in the text."""
+    at = text.find(value)
+    while at >= 0:
+        yield at
+        at = text.find(value, at + len(value))
 
 
 def _is_telling(value: bytes) -> bool:
@@ -734,19 +754,25 @@ def judge_url_password(found: Found) -> bool:
 
 
 def judge_header(found: Found) -> bool:
-    """What follows Basic must decode to user:password; anything else must not be a word."""
+    """What follows Basic must be credentials; anything else must not be a word."""
     value, scheme = found.value, found.group("scheme").strip()
     if _is_placeholder(value) or found.text_before_name()[1] == b"::":
         return False
     if scheme == b"basic":
-        try:
-            said = base64.b64decode(value + b"=" * (-len(value) % 4))
-            return b":" in said and said.isascii()
-        except (binascii.Error, ValueError):
-            return False
+        return judge_basic(found)
     if scheme and not value.isalpha() and not _names_a_field(value):
         return True
     return looks_random(value)
+
+
+def judge_basic(found: Found) -> bool:
+    """In base64 a user, a colon and a password."""
+    value = found.value
+    try:
+        said = base64.b64decode(value + b"=" * (-len(value) % 4))
+    except (binascii.Error, ValueError):
+        return False
+    return b":" in said and said.isascii()
 
 
 def judge_cookie(found: Found) -> bool:

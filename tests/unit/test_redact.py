@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from itertools import product
 
 import pytest
@@ -426,6 +427,8 @@ def test_a_tag_put_together_again_and_again_hides_what_follows() -> None:
         "curl -u \\\n  me:fakeW0rd9 https://example.org",
         'token = "ghp_Fake0q7Zr2fakeW0rd9" + "Lm4Tb8Vn1Yc6Hd5Js3Gp"',
         '{"text": "\\u5bc6\\u7801: fakeW0rd9"}',
+        "password%3DfakeW0rd9%26user%3Dme",
+        "{&quot;password&quot;: &quot;fakeW0rd9&quot;}",
     ],
 )
 def test_colours_broken_lines_and_escapes_hide_nothing(text: str) -> None:
@@ -436,6 +439,18 @@ def test_colours_broken_lines_and_escapes_hide_nothing(text: str) -> None:
 def test_a_text_without_a_secret_keeps_its_colours_and_broken_lines() -> None:
     text = "\x1b[32mok\x1b[0m\nmake a \\\n  b"
     assert redact(text) is text
+
+
+@pytest.mark.requirement("OPS-05", "OPS-07")
+def test_four_times_as_many_hidden_secrets_take_no_sixteen_times_as_long() -> None:
+    def measure(many: int) -> float:
+        text = "".join(f"\x1b[1mpassword\x1b[22m: hunT3r{n}xyZ\n" for n in range(many))
+        began = time.process_time()
+        assert redact(text).count("[redacted:") == many
+        return time.process_time() - began
+
+    small, large = (min(measure(many) for _ in range(2)) for many in (1_000, 4_000))
+    assert large < 8 * small
 
 
 # --- the same value elsewhere -----------------------------------------------------------------
