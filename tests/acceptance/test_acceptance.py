@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import re
 
+import psycopg
 import pytest
 
 import yester
+from tests import postgres
 from tests.capturing import hook
 from tests.serving import serving
+from tests.stores import BACKENDS
 from yester.faces.mcp.calls import answer_call, open_for_tools
 from yester.faces.mcp.server import load_tools
 from yester.memory import Memory
@@ -21,6 +24,16 @@ pytestmark = pytest.mark.requirement("CAP-03")
 
 BRASS = "The vault opens with the brass lever"
 DAY = 86_400
+
+
+@pytest.fixture(params=BACKENDS)
+def home(tmp_path, request):
+    """One whose store is a file, and one whose store is on PostgreSQL."""
+    folder = tmp_path / "memory"
+    if request.param == "postgresql":
+        folder.mkdir(0o700)
+        (folder / "database").write_text(postgres.address(folder))
+    return folder
 
 
 @pytest.fixture
@@ -50,6 +63,33 @@ def two_projects(run, home, tmp_path):
              "title": "Roses", "kind": "observation"},
         ])  # fmt: skip
     assert run("projects", "--private", "bank").code == 0
+
+
+def on_server(home):
+    return (home / "database").exists()
+
+
+def back_up(run, home):
+    """On a server that is the business of its own tools."""
+    assert run("backup").code == (2 if on_server(home) else 0)
+
+
+TABLES = """SELECT table_name FROM information_schema.columns
+    WHERE table_schema = 'yester' AND column_name = 'tenant'"""
+
+
+def stored_in(home):
+    """All that a home holds: its files, and the rows of its store on a server."""
+    held = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    if not on_server(home):
+        return held
+    server, name = re.split("[?&]tenant=", postgres.address(home))
+    with psycopg.connect(server) as connection:
+        for (table,) in connection.execute(TABLES).fetchall():
+            rows = f"""SELECT * FROM yester."{table}" WHERE tenant =
+                (SELECT id FROM yester.tenant WHERE name = '{name}')"""
+            held += repr(connection.execute(rows.encode()).fetchall()).encode()
+    return held
 
 
 def everything_said(run, *commands):
@@ -197,9 +237,7 @@ def test_a_forbidden_write_is_refused_on_every_path(
     assert run("worker", "drain").code == 0
     with serving(home) as server:  # HTTP
         server.send("/api/memory/save", {"text": f"again {secret}", "project": "shop"})
-    for path in home.rglob("*"):
-        if path.is_file():
-            assert secret.encode() not in path.read_bytes(), path
+    assert secret.encode() not in stored_in(home)
 
 
 def test_a_model_that_claims_to_be_the_user_stays_a_model(run, home, tool):
@@ -293,7 +331,7 @@ def test_what_was_deleted_is_absent_after_everything_and_the_deletion_is_on_reco
         transcript, "a", "We meet at Kestrelford on Monday", answer="Kestrelford it is."
     )
     take_in(run)
-    assert run("backup").code == 0
+    back_up(run, home)
     assert run("forget", "--query", "Kestrelford", "--yes").code == 0
     take_in(run)
     assert run("reindex").code == 0
@@ -349,11 +387,10 @@ def test_a_retraction_without_replacement_leaves_nothing_that_claims_it(run, hom
 def test_deletion_reaches_copies(run, home, transcript):
     session_of(transcript, "a", "We meet at Kestrelford on Monday", answer="Kestrelford it is.")
     take_in(run)
-    assert run("backup").code == 0
+    assert b"Kestrelford" in stored_in(home)
+    back_up(run, home)
     assert run("forget", "--query", "Kestrelford", "--yes").code == 0
-    assert not any(
-        b"Kestrelford" in path.read_bytes() for path in home.rglob("*") if path.is_file()
-    )
+    assert b"Kestrelford" not in stored_in(home)
 
 
 # --- retrieval and prompts -----------------------------------------------------------------------
