@@ -310,3 +310,32 @@ class TestNothing:
         expect(page.locator("header .live")).to_have_text("live")
         add(home, fresh(1, 1))
         expect(page.locator(".list [data-place='0']")).to_contain_text("Item 1")
+
+
+class TestBusyDay:
+    @pytest.fixture
+    def home(self, tmp_path: Path) -> Path:
+        noon = (time.time() // 86_400 - 3) * 86_400 + 43_200
+        with yester.open(tmp_path / "memory") as memory:
+            memory.add(
+                [
+                    {"ref": f"p{n}", "kind": "prompt", "role": "user", "project": "shop",
+                     "session": f"s{n % 7}", "text": f"Prompt {n}",
+                     "epoch": noon + n}
+                    for n in range(130)
+                ],
+                embed="later",
+            )  # fmt: skip
+        return tmp_path / "memory"
+
+    def test_of_a_day_of_many_turns_the_latest_stand_there_and_the_others_on_request(self, viewer):
+        page = viewer.page
+        viewer.to("#/timeline")
+        turns = page.locator(".day-block .turn")
+        expect(turns).to_have_count(100)
+        expect(page.locator(".day-block h2")).to_contain_text("130 turns")
+        expect(page.get_by_text("Prompt 129", exact=True)).to_be_visible()
+        page.get_by_role("button", name="30 earlier turns of this day").click()
+        expect(turns).to_have_count(130)
+        expect(page.locator(".day-block h2")).to_contain_text("130 turns")
+        expect(page.get_by_role("button", name="of this day")).to_have_count(0)

@@ -18,7 +18,7 @@ const HEIGHT = 56; // px, as in style/timeline.css
 const EVERY = null;
 const near = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
 const far = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", year: "2-digit" });
-const LATE = 400, TURNS = 500; // ms until what came is drawn; turns of a day asked for at once
+const LATE = 400, FIRST = 100, TURNS = 500; // ms until what came is drawn; turns of a day shown at first; asked for at once
 const SHOWN = [
   ["", "Turns", EVERY],
   ["items", "No raw messages", ["prompt", "observation", "summary", "memory", "note"]],
@@ -49,16 +49,19 @@ async function showTurns({ query, signal, listen, again }, projects, days) {
   const project = query.project ?? "";
   const address = (day) => to(here().path, { ...query, day });
   const scroller = document.getElementById("content");
+  const whole = new Set(); // days of which all turns were asked for
   const fetched = async (page) => {
     const { day } = days[page], turns = [];
-    for (let more = true; more; ) {
-      const part = await get("/api/turns", { project, dateStart: day, dateEnd: day, limit: TURNS, offset: turns.length }, signal);
+    let more = true;
+    while (more && (!turns.length || whole.has(page))) {
+      const part = await get("/api/turns", { project, dateStart: day, dateEnd: day, limit: whole.has(page) ? TURNS : FIRST, offset: turns.length }, signal);
       turns.push(...part.turns);
       more = part.more && part.turns.length > 0;
     }
-    return { day, turns, more: page + 1 < days.length };
+    return { day, turns, left: more ? Math.max(1, days[page].turns - turns.length) : 0, more: page + 1 < days.length };
   };
-  const pages = pager({ fetch: fetched, draw: (page, { day, turns }) => dayBlock(day, turns, page), scroller, signal, failed: notify, names: ["Newer", "Older"] });
+  const unfold = (page) => (whole.add(page), pages.redraw(page).catch(notify));
+  const pages = pager({ fetch: fetched, draw: (page, found) => dayBlock(found, page, () => unfold(page)), scroller, signal, failed: notify, names: ["Newer", "Older"] });
   const begin = Math.max(0, days.findIndex((one) => query.day && one.day <= query.day));
   await pages.open(begin);
   let late = 0;
@@ -85,10 +88,11 @@ async function showTurns({ query, signal, listen, again }, projects, days) {
 
 const localDay = (epoch) => new Date(epoch - new Date(epoch).getTimezoneOffset() * 60000).toISOString().slice(0, 10);
 
-function dayBlock(day, turns, page) {
+function dayBlock({ day, turns, left }, page, unfold) {
   return h("section.day-block", { "data-page": page, "data-day": day },
-    h("h2", {}, dayOf(Date.parse(`${day}T12:00:00`)), h("span.quiet.small", {}, many(turns.length, "turn"))),
-    sessionGroups(turns));
+    h("h2", {}, dayOf(Date.parse(`${day}T12:00:00`)), h("span.quiet.small", {}, many(turns.length + left, "turn"))),
+    sessionGroups(turns),
+    left > 0 && h("button", { on: { click: unfold } }, `${many(left, "earlier turn")} of this day`));
 }
 
 // --- every item -------------------------------------------------------------------------------------
