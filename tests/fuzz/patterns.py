@@ -57,11 +57,11 @@ def collect_patterns() -> dict[str, re.Pattern[Any]]:
 
 
 def compile_what_waits() -> None:
-    """Patterns of tables are compiled when a text first needs them."""
+    """Patterns of tables are compiled when a text first needs them; but for those that begin a
+    sentence of 600 characters at most (`memories.utterances`)."""
     from yester import redact, tables
     from yester.context.talk import _compile_phrases
     from yester.llm.digest import load_signs
-    from yester.memories import utterances
 
     for rule in redact.load_rules():
         _ = rule.compiled
@@ -73,8 +73,6 @@ def compile_what_waits() -> None:
             in_rows = isinstance(rows, list) and all(one in rows[0] for one in _ROW)
             if in_rows and path.stem != "redact":
                 _ = [row.pattern for row in tables.load_rows(path.stem, section)]
-    for section in ("rules", "decisions", "labels", "withdrawals"):
-        utterances._load_rows(section)
     load_signs()
     _compile_phrases()
 
@@ -154,9 +152,9 @@ def is_of_commands(pattern: re.Pattern[Any]) -> bool:
     return isinstance(pattern.pattern, str) and "(?P=mark)" in pattern.pattern
 
 
-def find_fault(pattern: re.Pattern[Any], attack: Attack, sizes: tuple[int, ...] = SIZES) -> str:
+def find_fault(pattern: re.Pattern[Any], attack: Attack) -> str:
     last = 0.0
-    for size in sizes:
+    for size in SIZES:
         seconds = measure(pattern, attack, size)
         if last and seconds > TELLING and seconds / last > FASTER:
             again = [
@@ -178,12 +176,9 @@ def main() -> None:
     for name, pattern in patterns.items():
         if is_of_commands(pattern):
             continue
-        sizes = (
-            SIZES[:-1] if name.startswith("tables/") else SIZES
-        )  # those see one line or sentence
         for attack in make_attacks(pattern):
             attacks += 1
-            if fault := find_fault(pattern, attack, sizes):
+            if fault := find_fault(pattern, attack):
                 told = {"pattern": name, "attack": [part[:60] for part in attack], "fault": fault}
                 sys.stdout.write(f"{json.dumps(told)}\n")
                 break
