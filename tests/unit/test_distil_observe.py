@@ -713,6 +713,21 @@ def test_a_command_that_does_not_work_here_is_kept_once_for_the_project():
     assert draft.subtitle == "works instead: bun run test"
 
 
+@pytest.mark.parametrize(("failed", "worked", "told"), [
+    ("rtk git add src/a.py", "git add src/a.py", "git add …"),
+    ("workmux add --branch feat/x", "workmux add feat/x", "workmux add feat/x"),
+])  # fmt: skip
+def test_what_works_instead_is_told_without_files_unless_they_are_the_difference(
+    failed, worked, told
+):
+    story = Story()
+    story.prompt("begin the work")
+    story.fails(failed, f"error: unexpected argument in '{failed}'", 2)
+    story.ran(worked, "done" + " " * 50)
+    (draft,) = story.drafted()
+    assert draft.subtitle == f"works instead: {told}"
+
+
 # --- gates ---------------------------------------------------------------------------------------
 
 

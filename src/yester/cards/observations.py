@@ -422,7 +422,7 @@ def _substitute(one: Outcome) -> Draft:
     return Draft(
         f"/command:{digest(one.error.fingerprint, one.failing.main)}", "discovery",
         shorten_title(f"{_first_words(one.failing)} fails: {error_title(one.error.text)}"),
-        one.last.item.epoch, 1.4, subtitle=f"works instead: {_without_files(worked)}",
+        one.last.item.epoch, 1.4, subtitle=f"works instead: {_replacement(failed, worked)}",
         body=f"`{cut_clause(failed, 200)}` ended with status {status}. "
         f"`{cut_clause(worked, 200)}` did it.",
         facts=(_error_fact(one.error, one.failing),), concepts=("gotcha",), tags=(WARNING,),
@@ -454,12 +454,16 @@ def _checks(looked: Looked) -> Iterator[Draft]:
     )  # fmt: skip
 
 
-def _without_files(command: str) -> str:
-    """A command without the files of this one time, where something is left of it."""
-    words = command.split(" ")
+def _replacement(failed: str, worked: str) -> str:
+    """What worked, without the files of this one time, unless only they tell it from what failed:
+    what has a slash may also be a branch."""
+    words = worked.split(" ")
     files = (at for at, word in enumerate(words) if at > 1 and "/" in word and word[0] not in "-<$")
     at = next(files, len(words))
-    return cut_clause(" ".join(words[:at]), _COMMAND_CHARS) + " …" * (at < len(words))
+    without = " ".join(words[:at])
+    if at == len(words) or failed.startswith(without):
+        return cut_clause(worked, _COMMAND_CHARS)
+    return f"{cut_clause(without, _COMMAND_CHARS)} …"
 
 
 def _first_words(step: Step) -> str:
