@@ -14,10 +14,10 @@ import struct
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from hashlib import blake2b
 
 from msgspec import Struct
 
+from yester.libraries import load_library
 from yester.model import DISTILLED, Document, Hit, Item, ToolCall
 from yester.text.terms import term_hash, text_terms
 
@@ -194,7 +194,9 @@ def content_hash(item: Item) -> bytes:
             *(_call_parts(item.call) if item.call else ()),
         )
     )  # fmt: skip
-    return blake2b(content.encode("utf-8", "replace"), digest_size=16).digest()
+    hashlib = load_library("hashlib")  # brings OpenSSL, which what only reads has no use for
+    digest: bytes = hashlib.blake2b(content.encode("utf-8", "replace"), digest_size=16).digest()
+    return digest
 
 
 def _call_parts(call: ToolCall) -> tuple[str, ...]:

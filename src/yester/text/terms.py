@@ -14,12 +14,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from itertools import chain
 from math import log
 from typing import TypeVar
 from zlib import crc32
 
-import Stemmer
+from yester.libraries import load_library
 
 V = TypeVar("V")
 VERSION = 1
@@ -71,7 +72,12 @@ class _Expansions(BoundedCache[tuple[str, ...]]):
 
     def __init__(self) -> None:
         super().__init__(self._expand_word, _CACHE)
-        self._stem = Stemmer.Stemmer("english").stemWord
+
+    @cached_property
+    def _stem(self) -> Callable[[str], str]:
+        """Loaded for the first word: most commands that only count or list need none."""
+        stem: Callable[[str], str] = load_library("Stemmer").Stemmer("english").stemWord
+        return stem
 
     def _expand_word(self, word: str) -> tuple[str, ...]:
         if word.isascii():

@@ -30,7 +30,6 @@ import msgspec
 
 import yester
 from yester import machine
-from yester.agents.descriptors import detect_agent
 from yester.capture.homes import account_folder
 from yester.capture.question import ask_health
 from yester.capture.spool import open_spool, trusted_runtime
@@ -141,6 +140,8 @@ def write_trouble(home: Path, reason: str) -> None:
 
 
 def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    from yester.agents.descriptors import detect_agent  # a table that who only looks need not read
+
     clean = {
         "HOME": str(account_folder(environ, detect_agent(environ) != "")),
         "PATH": PATH,

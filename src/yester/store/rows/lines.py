@@ -5,10 +5,10 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
 from itertools import compress
 from typing import Any
 
+from yester.libraries import load_library
 from yester.model import EditedLines, Filters, LineEdit, TurnKey
 from yester.store.rows import rows
 from yester.store.rows.base import Rows
@@ -96,7 +96,8 @@ class LineRows(Rows):
     def _hash_lines(self, lines: Sequence[str]) -> array[int]:
         if not lines:
             return array("Q")
-        keyed = blake2b(digest_size=_BYTES, key=bytes.fromhex(self._get_meta("line_key")))
+        key = bytes.fromhex(self._get_meta("line_key"))
+        keyed = load_library("hashlib").blake2b(digest_size=_BYTES, key=key)
         hashes = []
         for line in lines:
             one = keyed.copy()
