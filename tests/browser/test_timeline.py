@@ -332,10 +332,10 @@ class TestBusyDay:
         page = viewer.page
         viewer.to("#/timeline")
         turns = page.locator(".day-block .turn")
-        expect(turns).to_have_count(100)
+        expect(turns).to_have_count(50)
         expect(page.locator(".day-block h2")).to_contain_text("130 turns")
         expect(page.get_by_text("Prompt 129", exact=True)).to_be_visible()
-        page.get_by_role("button", name="30 earlier turns of this day").click()
+        page.get_by_role("button", name="80 earlier turns of this day").click()
         expect(turns).to_have_count(130)
         expect(page.locator(".day-block h2")).to_contain_text("130 turns")
         expect(page.get_by_role("button", name="of this day")).to_have_count(0)

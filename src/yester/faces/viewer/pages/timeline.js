@@ -18,7 +18,7 @@ const HEIGHT = 56; // px, as in style/timeline.css
 const EVERY = null;
 const near = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
 const far = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", year: "2-digit" });
-const LATE = 400, FIRST = 100, TURNS = 500; // ms until what came is drawn; turns of a day shown at first; asked for at once
+const LATE = 400, FIRST = 50, TURNS = 500; // ms until what came is drawn; turns of a day shown at first; asked for at once
 const SHOWN = [
   ["", "Turns", EVERY],
   ["items", "No raw messages", ["prompt", "observation", "summary", "memory", "note"]],
@@ -29,9 +29,12 @@ const SHOWN = [
 ];
 
 export async function show(view) {
-  const { projects } = await get("/api/projects", {}, view.signal);
-  if (SHOWN.some(([name]) => name && name === view.query.show)) return showItems(view, projects);
-  const { days } = await get("/api/days", { project: view.query.project ?? "" }, view.signal);
+  const items = SHOWN.some(([name]) => name && name === view.query.show);
+  const [{ projects }, { days }] = await Promise.all([
+    get("/api/projects", {}, view.signal),
+    items ? { days: [] } : get("/api/days", { project: view.query.project ?? "" }, view.signal),
+  ]);
+  if (items) return showItems(view, projects);
   // Where nothing was asked there are no turns, but perhaps what was kept.
   return days.length ? showTurns(view, projects, days) : showItems({ ...view, query: { ...view.query, show: "items" } }, projects);
 }
