@@ -1,6 +1,6 @@
 """The HTTP server measured: rates, memory, and whether its clients disturb the hooks.
 
-    python bench/http.py STORE [--seconds 5] [--no-model]
+    python bench/server.py STORE [--seconds 5] [--no-model]
 
 STORE is a yester home with a large store (bench/recall.py --keep makes one); it is copied, never
 written to. Everything runs for real: `yester serve` and the worker as processes, hooks as the
