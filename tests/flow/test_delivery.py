@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import postgres
 from tests.capturing import (
     HOOK,
     SESSION,
@@ -32,6 +33,7 @@ from tests.capturing import (
     worker_that,
 )
 from tests.flow.test_worker import Running, context, earlier, recorded
+from tests.stores import BACKENDS
 from yester.capture.question import ask_worker
 from yester.fence import MOST_UNITS, count_units
 from yester.ingest.transcripts import add_items
@@ -364,6 +366,29 @@ def test_the_end_of_a_turn_tells_the_user_of_the_rule_that_was_typed_in_it_and_n
     assert end(told) == b""
 
 
+@pytest.fixture(params=BACKENDS)
+def on_each_store(home, request):
+    if request.param == "postgresql":
+        home.mkdir(0o700, exist_ok=True)
+        (home / "database").write_text(postgres.address(home))
+
+
+@pytest.mark.requirement("DEL-16", "MEM-08", "STO-04")
+def test_the_end_of_a_turn_waits_until_the_client_has_written_down_what_was_typed(
+    on_each_store, begun, home, project, transcript
+):
+    written = transcript("eeeeeeee-0000-4000-8000-00000000000e", cwd=str(project))
+    told = Told(written.session, str(project), str(written.path))
+    leave(home, told.prompt("Always use tabs."))
+    drain(home)
+    stop = told.event("Stop", last_assistant_message="Understood.")
+    leave(home, stop)
+    with connected(home) as client:
+        request(client, stop)
+        written.user("Always use tabs.")
+        assert b"a rule: Always use tabs." in body_read(client)
+
+
 def test_a_worker_killed_between_answer_and_byte_leaves_the_block_to_the_next(
     begun, home, project, env, store, worker
 ):
@@ -575,5 +600,42 @@ def test_who_says_nothing_for_two_seconds_is_let_go_and_holds_up_nobody(home, mo
     assert (mute.recv(1), door.seconds_left()) == (b"", float("inf"))
     for client in (mute, late, quick):
         client.close()
+    door.close()
+    selector.close()
+
+
+def test_an_answer_that_comes_later_keeps_nobody_waiting(home, monkeypatch):
+    monkeypatch.chdir(made(home))
+    ready = []
+
+    def answer(request, _):
+        return (
+            Reply(b"now") if request == "GET /health" else lambda: Reply(b"text") if ready else None
+        )
+
+    selector = selectors.DefaultSelector()
+    door = Door(home / "run", selector, answer, lambda: 0.0)
+
+    def turn():
+        for key, mask in selector.select(0):
+            key.data(mask)
+        door.answer_later_ones()
+
+    patient, gone, quick = (connected(home) for _ in range(3))
+    for client in (patient, gone):
+        client.sendall(b"POST /hook HTTP/1.0\r\n\r\n")
+    quick.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+    for _ in range(3):
+        turn()
+    assert body_read(quick) == b"now"
+    assert 0 < door.seconds_left() < 0.1  # who waits is asked for soon
+    gone.close()
+    ready.append(True)
+    for _ in range(3):
+        turn()
+    assert body_read(patient) == b"text"
+    assert door.seconds_left() == float("inf")
+    patient.close()
+    quick.close()
     door.close()
     selector.close()

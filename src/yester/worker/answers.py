@@ -44,6 +44,7 @@ from yester.model import (
     OwedStart,
     Paging,
     Project,
+    Session,
     replace,
 )
 from yester.operations import actions
@@ -269,6 +270,20 @@ class Answers:
             return delivery
         return replace(delivery, start=start.event)
 
+    def has_typed(self, event: HookEvent) -> bool:
+        """Is the session's last prompt in its transcript?"""
+        from yester.memories.typed import is_forged
+
+        prompts = self._last_prompts(self._events.session_of(event))
+        return bool(prompts) and any(
+            one.body == prompts[0].body and not is_forged(one) for one in prompts
+        )
+
+    def _last_prompts(self, session: Session) -> list[Item]:
+        """The newest first."""
+        last = Filters(session_id=session.id, kinds=("prompt",))
+        return self._store.select(last, Paging(_LAST_PROMPTS)) if session.id else []
+
     def _announce_rules(self, event: HookEvent) -> Delivery:
         """At the end of a turn in which the user typed one; the transcript has been read."""
         from yester.memories.typed import keep_rules
@@ -277,9 +292,7 @@ class Answers:
         if not self._memory.config.flag("announce"):
             return Delivery(event)
         session = self._events.session_of(event)
-        last = Filters(session_id=session.id, kinds=("prompt",))
-        prompts = self._store.select(last, Paging(_LAST_PROMPTS)) if session.id else []
-        keep_rules(self._store, session, reversed(prompts), event.epoch)
+        keep_rules(self._store, session, reversed(self._last_prompts(session)), event.epoch)
         news = self._find_news(event)
         message = "\n".join(text for _, text in news)
         body = render_answer(event.agent, event.name, "", message)

@@ -32,6 +32,7 @@ from yester.machine import user_number
 
 _LARGEST_REQUEST = 16_384
 _MOST_CLIENTS = 128
+_ASK_AGAIN = 0.01  # seconds after which who waits for a later reply is asked for
 PATIENCE = 2.0  # seconds for a client that is to say something, or to read
 
 
@@ -43,7 +44,8 @@ class Reply:
     settle: Callable[[bool], None] = lambda _: None
 
 
-Answering = Callable[[str, dict[str, str]], "Reply | None"]  # ("POST /hook", {"id": …}) → reply
+Later = Callable[[], "Reply | None"]  # None: not yet; it is asked again and again
+Answering = Callable[[str, dict[str, str]], "Reply | Later | None"]  # ("POST /hook", {"id": …})
 
 
 @dataclass(slots=True)
@@ -51,6 +53,7 @@ class _Client:
     socket: socket.socket
     since: float  # when it last did something
     asked: bytes = b""
+    later: Later | None = None
     reply: Reply | None = None
     answer: bytes = b""  # what is still to be written
     acknowledges: bool = False
@@ -107,7 +110,14 @@ class Door:
     def seconds_left(self) -> float:
         """Seconds until the first client's time is up."""
         oldest = min((client.since for client in self._clients.values()), default=float("inf"))
-        return max(0.0, oldest + PATIENCE - self._clock())
+        left = max(0.0, oldest + PATIENCE - self._clock())
+        return min(left, _ASK_AGAIN) if any(one.later for one in self._clients.values()) else left
+
+    def answer_later_ones(self) -> None:
+        for client in [one for one in self._clients.values() if one.later]:
+            if client.later and (reply := client.later()):
+                self._reply(client, reply)
+                self._serve_client(client)
 
     def drop_overdue(self) -> None:
         """Call it after the selector's events, not before: what was said in time has been heard."""
@@ -143,7 +153,7 @@ class Door:
     def _serve_client(self, client: _Client, _: int = 0) -> None:
         """As far as it goes without waiting."""
         try:
-            if client.is_awaited:
+            if client.is_awaited or client.later:
                 self._drop_client(client, arrived=bool(client.socket.recv(1)))
             elif not client.answer:
                 self._read_request(client)
@@ -162,16 +172,23 @@ class Door:
                 self._drop_client(client)
             return
         line = client.asked.split(b"\r\n", 1)[0].decode("ascii", "replace").split(" ")
-        reply, given = None, {}
+        reply: Reply | Later | None = None
+        given: dict[str, str] = {}
         if len(line) == 3:
             self._hear_acknowledgements()
             with suppress(ValueError):  # an address that is none
                 url = urlsplit(line[1])
                 given = dict(parse_qsl(url.query))
                 reply = self._answer(f"{line[0]} {url.path}", given)
-        status = "404 Not Found" if reply is None else "200 OK"
         client.acknowledges = reply is not None and given.get("ack") == "1"
-        client.reply = reply or Reply(b"")
+        if reply is None or isinstance(reply, Reply):
+            self._reply(client, reply)
+        else:
+            client.later = reply
+
+    def _reply(self, client: _Client, reply: Reply | None) -> None:
+        status = "404 Not Found" if reply is None else "200 OK"
+        client.later, client.reply = None, reply or Reply(b"")
         body = client.reply.body
         client.answer = (
             f"HTTP/1.0 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"

@@ -19,6 +19,7 @@ import msgspec
 
 import yester
 from yester import machine
+from yester.agents.hooks import HookEvent
 from yester.capture.rules import load_rules, write_hook_rules
 from yester.capture.spool import open_spool
 from yester.config import Config, load_config
@@ -35,14 +36,14 @@ from yester.worker.answers import Answers, Delivery
 from yester.worker.intake import Intake
 from yester.worker.jobs import Chore, Distilling, Exchanging, FollowingNotes, Step, current_ms
 from yester.worker.process import Log, installed_version, version_numbers
-from yester.worker.socket import Bell, Door, Reply
+from yester.worker.socket import Bell, Door, Later, Reply
 from yester.worker.threads import Background
 from yester.worker.watchdog import HUNG, Marks, Watchdog
 
 SLICE = 0.04  # seconds of work before somebody who asks gets a turn
 TICK = 30.0  # seconds between looks at what no wake-up tells of
 _BUSY_PAUSE, _ERROR_PAUSE = 0.05, 5.0
-_AT_STOP = 0.15  # seconds for a transcript whose user has typed a rule; the client waits
+_AT_STOP = 0.2  # seconds for a transcript whose user has typed a rule; the client waits
 _PATIENCE = 0.25  # seconds for another writer's batch; then others get a turn first
 
 
@@ -124,6 +125,7 @@ class Worker:
             for key, mask in ready:
                 key.data(mask)
             self._door.drop_overdue()
+            self._door.answer_later_ones()
             until = self._clock() + SLICE
             self._take_in(until)
             self._run_jobs(until)
@@ -303,7 +305,7 @@ class Worker:
 
     # --- answers -----------------------------------------------------------------------------
 
-    def _answer_request(self, request: str, given: dict[str, str]) -> Reply | None:
+    def _answer_request(self, request: str, given: dict[str, str]) -> Reply | Later | None:
         match request:
             case "POST /hook":
                 return self._answer_hook(given.get("id", ""))
@@ -355,7 +357,7 @@ class Worker:
             return Reply(self._answers.describe_session(session, cwd).encode())
         return None
 
-    def _answer_hook(self, id_: str) -> Reply:
+    def _answer_hook(self, id_: str) -> Reply | Later:
         self._intake.more = True  # a hook that asks does not poke: its event lies in the spool
         with self._log.survive("answering", raises=()):  # the agent goes on without us
             self._refresh_settings()
@@ -363,10 +365,20 @@ class Worker:
             if event is not None:
                 if event.what == "start":
                     self._look_for_new_version()
-                if event.what == "stop":  # what is in no transcript was not typed
-                    self._intake.read_now(event, self._clock() + _AT_STOP)
+                if event.what == "stop":
+                    return partial(self._answer_stop, event, self._clock() + _AT_STOP)
                 delivery = self._answers.answer_hook(event)
                 return Reply(delivery.body, partial(self._settle_delivery, delivery))
+        return Reply(b"")
+
+    def _answer_stop(self, event: HookEvent, until: float) -> Reply | None:
+        """Once the client has written down what was typed: what is in no transcript was not."""
+        with self._log.survive("answering", raises=()):
+            self._intake.read_now(event, self._clock() + SLICE)
+            if not self._answers.has_typed(event) and self._clock() < until:
+                return None
+            delivery = self._answers.answer_hook(event)
+            return Reply(delivery.body, partial(self._settle_delivery, delivery))
         return Reply(b"")
 
     def _settle_delivery(self, delivery: Delivery, arrived: bool) -> None:
