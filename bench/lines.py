@@ -30,7 +30,7 @@ from yester.ingest.prepare import prepare_item
 from yester.ingest.transcripts import Ingest
 from yester.memory import Memory
 from yester.model import DISTILLED, Filters, Item, ToolCall
-from yester.operations.authorship import LinesRequest, explain_lines
+from yester.operations.files import LinesRequest, explain_lines
 from yester.project import Projects
 from yester.recall.authors import find_line_authors
 from yester.store import open_store

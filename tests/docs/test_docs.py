@@ -224,7 +224,7 @@ def command_rows() -> dict[str, dict]:
     """Command as it is typed → its rows."""
     found = {}
     for name, rows in load_table("commands").items():
-        if name in ("shared", "sections", "more", "groups", "topics", "stopped"):
+        if name in ("shared", "sections", "more", "groups", "topics", "about", "stopped"):
             continue
         below = {part: row for part, row in rows.items() if part in GROUPS.get(name, {})}
         found |= {f"{name} {part}": row for part, row in below.items()}

@@ -21,8 +21,8 @@ from yester.memories.remember import Draft, remember
 from yester.memories.rules import list_rules
 from yester.memory import Memory
 from yester.model import Filters, Item, Memo, Project, Session, replace, sharer_of
-from yester.operations.now import NowRequest, show_now
 from yester.operations.share import preview_share
+from yester.operations.turns import NowRequest, show_now
 from yester.sharing.lines import (
     ForgottenLine,
     GoneLine,

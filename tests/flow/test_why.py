@@ -17,7 +17,7 @@ from yester.errors import NotFound
 from yester.faces.mcp.calls import ToolMemory, show_timeline
 from yester.ingest.prepare import prepare_item
 from yester.memory import Memory
-from yester.operations.authorship import (
+from yester.operations.files import (
     NOBODY,
     LinesRequest,
     blame_lines,

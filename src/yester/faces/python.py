@@ -26,8 +26,8 @@ from yester.memories.remember import Choice, Draft, Kept, find_candidate, rememb
 from yester.memory import Memory
 from yester.operations import fields
 from yester.operations.actions import Fix, FixRequest, find_fixes
-from yester.operations.authorship import LineHistory, LinesRequest, explain_lines
 from yester.operations.context import ContextRequest, build_context
+from yester.operations.files import LineHistory, LinesRequest, explain_lines
 from yester.operations.forget import ForgetRequest, Forgetting, forget_items
 from yester.operations.memories import find_place
 from yester.operations.request import Request, Time, make_request, read_filters

@@ -22,8 +22,8 @@ from yester.known_secrets import KnownSecrets
 from yester.memory import Memory
 from yester.operations import fields
 from yester.operations.fields import about
+from yester.operations.forget import list_copies, load_wish, own_files
 from yester.operations.request import NoRequest, Request
-from yester.operations.wishes import list_copies, load_wish, own_files
 from yester.redact import redact
 from yester.sharing.roam import load_roaming
 from yester.sharing.share import load_shares

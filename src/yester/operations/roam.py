@@ -16,8 +16,8 @@ from yester.errors import NotYours, SourceError, UsageError
 from yester.memory import Memory
 from yester.model import LogSegment, Machine
 from yester.operations.fields import about
+from yester.operations.forget import forget_marked
 from yester.operations.request import NoRequest
-from yester.operations.wishes import forget_marked
 from yester.redact import redact
 from yester.sharing.exchange import Progress
 from yester.sharing.keys import Key, check_library, key_file

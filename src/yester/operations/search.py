@@ -22,8 +22,7 @@ from yester.memory import Memory
 from yester.model import Filters, Hit, Injection, Item, Paging, Session, replace
 from yester.operations import fields, items
 from yester.operations import request as requests
-from yester.operations.context import LeftOut, describe_omissions
-from yester.operations.handoff import resume_line
+from yester.operations.context import LeftOut, describe_omissions, resume_line
 from yester.recall import timeline
 from yester.recall.recall import Answer, Asked, describe_reach
 from yester.recall.timeline import ANCHORS, LATEST, recent_sessions

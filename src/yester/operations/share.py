@@ -17,8 +17,8 @@ from yester.errors import NotFound, NotYours, SourceError, StoreError, UsageErro
 from yester.memory import Memory
 from yester.model import Item, Project, team_user
 from yester.operations.fields import about
+from yester.operations.forget import forget_marked
 from yester.operations.request import NoRequest
-from yester.operations.wishes import forget_marked
 from yester.project import bare_project
 from yester.redact import find_named, find_secrets, redact
 from yester.sharing.exchange import Progress, exchange_lock

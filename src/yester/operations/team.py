@@ -1,14 +1,17 @@
-"""On a server that many use: who asks, and what was done."""
+"""On a server that many use: who asks, what was done, and what members share with each other."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from yester.caller import Act, Caller, Role, Scope
 from yester.memory import Memory
+from yester.operations import fields
 from yester.operations.request import NoRequest, Request, make_answer
+from yester.sharing.lines import MOST_LINES
+from yester.sharing.team import Member, Pushed, Told
 from yester.store import read_audit
 
 
@@ -54,3 +57,57 @@ def list_acts(memory: Memory, request: AuditRequest) -> Audit:
     """What was written, changed and refused, the newest first. Nobody can change this list."""
     find_caller(memory)
     return Audit(acts=read_audit(memory.store, request.limit))
+
+
+# --- what members share ---------------------------------------------------------------------------
+
+_Origin = Annotated[str, Meta(min_length=8, max_length=80, pattern="^[0-9a-zA-Z-]+$")]
+_Cursor = Annotated[str, Meta(max_length=80)]
+
+
+class PushRequest(Request, kw_only=True):
+    project: fields.GivenName
+    origin: _Origin
+    batch: Annotated[int, Meta(ge=1, lt=fields.LARGEST)]
+    lines: Annotated[list[dict[str, Any]], Meta(max_length=MOST_LINES)]
+    cursor: _Cursor = ""
+
+
+class PullRequest(Request, kw_only=True):
+    project: fields.GivenName
+    cursor: _Cursor = ""
+    limit: Annotated[int, Meta(ge=1, le=MOST_LINES)] = MOST_LINES
+    wait: Annotated[int, Meta(ge=0, le=20)] = 0
+
+
+class WithdrawRequest(Request, kw_only=True):
+    project: fields.GivenName
+    origin: _Origin
+
+
+class Withdrawn(Struct, kw_only=True):
+    lines: int
+
+
+def _find_member(memory: Memory) -> Member:
+    return Member(memory.store, memory.home, find_caller(memory).user, memory.now)
+
+
+def push_lines(memory: Memory, request: PushRequest) -> Pushed:
+    """Tell the others what a store has of a project, line by line; each is answered by itself. The
+    same batch again is answered as before, and stored once."""
+    return _find_member(memory).push_lines(
+        request.project, request.origin, request.batch, request.lines, request.cursor
+    )
+
+
+def pull_lines(memory: Memory, request: PullRequest) -> Told:
+    """What the members have told of a project behind a cursor. 410: begin anew, without one."""
+    project = memory.find_project(request.project)
+    return _find_member(memory).read_lines(project.key, request.cursor, request.limit, request.wait)
+
+
+def withdraw_lines(memory: Memory, request: WithdrawRequest) -> Withdrawn:
+    """Share no more of a project: what is the caller's goes here and from every member's store."""
+    lines = _find_member(memory).withdraw_project(request.project, request.origin)
+    return Withdrawn(lines=lines)

@@ -44,6 +44,7 @@ Commands = dict[str, Sequence[str]]  # name → its module in this package, and 
 SECTIONS: Mapping[str, Commands] = load_table("commands")["sections"]
 MORE: Mapping[str, Commands] = load_table("commands")["more"]
 GROUPS: Mapping[str, Commands] = load_table("commands")["groups"]
+ABOUT: Mapping[str, str] = load_table("commands")["about"]  # groups that do nothing themselves
 STOPPED: Mapping[str, str] = load_table("commands")["stopped"]  # what Ctrl-C leaves of a command
 COMMANDS: Commands = {
     name: row for part in SECTIONS for name, row in (SECTIONS[part] | MORE[part]).items()
@@ -294,7 +295,7 @@ def _complete_by(row: Mapping[str, Any]) -> Callable[..., Any] | None:
         return None
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> Any:
-        from yester.faces.cli.completion import list_values
+        from yester.faces.cli.help import list_values
 
         return list_values(row["completes"], context, incomplete)
 
@@ -471,6 +472,34 @@ def print_warning(text: str) -> None:
     print_note(f"yester: {text}")
 
 
+def tell_progress(what: str, done: int, of: int) -> None:
+    """Of something long, to whoever looks at a terminal."""
+    if sys.stderr.isatty() and (of > 1 or not done):
+        print_note(f"{what} {done}/{of}" if of > 1 else f"{what} …")
+
+
+# --- what is typed, or stands in a file -----------------------------------------------------------
+
+
+def read_source(source: str) -> str:
+    """The text of a file, or of the standard input (-)."""
+    try:
+        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{source} cannot be read ({error.strerror})") from None
+    return data.decode("utf-8", "replace")
+
+
+def read_secret(prompt: str, file: Path | None = None) -> str:
+    """Never an argument: whoever lists processes would read it. Never a variable: a repository may
+    set those."""
+    if file is not None:
+        return read_source(str(file))
+    if sys.stdin.isatty():
+        return str(click.prompt(prompt, hide_input=True))
+    return sys.stdin.readline().rstrip("\r\n")
+
+
 # --- long runs ------------------------------------------------------------------------------------
 
 
@@ -541,6 +570,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in self.rows():
             return None
+        if cmd_name in ABOUT:
+            return LazyGroup(cmd_name, help=ABOUT[cmd_name])
         module = importlib.import_module(f"yester.faces.cli.{self.rows()[cmd_name][0]}")
         name = f"{cmd_name.replace('-', '_')}_command"
         command: click.Command = getattr(module, f"{self.name}_{name}", None) or getattr(
@@ -628,56 +659,6 @@ def read_address(given: str) -> str:
         ) from None
 
 
-@make_group("team")
-def team_command() -> None:
-    """Say who may use a server for many: users, their tokens, the members of private projects.
-
-    It is the business of whoever owns the database, whose address --database names; the server
-    itself must run as another role, which cannot. `?tenant=NAME` behind the address says whose
-    memory is meant. How to set one up: docs/how-to/teams.md.
-    """
-
-
-@make_group("memory")
-def memory_command() -> None:
-    """Look at what was remembered, correct it, and let it go.
-
-    A memory is named by its number, 12 or #12, or by its name, which `yester memory show` tells
-    (use-utc-in-orders). Every change can be undone and says in the history who, when and why.
-    """
-
-
-@make_group("data")
-def data_command() -> None:
-    """Look after what is stored: see what it is, take secrets out, back it up, restore it."""
-
-
-@make_group("model")
-def model_command() -> None:
-    """The models that find texts by meaning: list them, fetch one, choose one."""
-
-
-@make_group("bench")
-def bench_command() -> None:
-    """Measure recall on your own history."""
-
-
-@make_group("import", invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON what there is; ask nothing.")
-@click.pass_context
-def import_command(context: click.Context, as_json: bool) -> None:
-    """Import what other programs and people have written down.
-
-    Without a command: looks where other memories keep theirs, shows what there is, and asks for
-    each whether to import it. Importing the same again changes nothing; what has changed since is
-    brought up to date. Nothing is ever written where it comes from.
-    """
-    if context.invoked_subcommand is None:
-        from yester.faces.cli.imports import offer_imports
-
-        offer_imports(context.obj, as_json)
-
-
 class _FrontPage(LazyGroup):
     def rows(self) -> Commands:
         return COMMANDS
@@ -723,7 +704,7 @@ def cli(ctx: click.Context, home: Path | None, database: str, no_pager: bool) ->
         )
     ctx.obj = App(home, pages=not no_pager, database=read_address(database))
     if ctx.invoked_subcommand is None:
-        from yester.faces.cli.welcome import show_welcome
+        from yester.faces.cli.stats import show_welcome
 
         _print_output(ctx.obj, show_welcome(ctx.obj), as_json=False, fenced=True)
 

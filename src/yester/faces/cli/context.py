@@ -1,18 +1,21 @@
-"""The commands about what an agent is given: context, fix, feedback on what came of it, and off."""
+"""The commands about what an agent is given: context, fix, feedback on what came of it, resume and
+handoff of a session, and off."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 from msgspec import structs
 
-from yester.agents.descriptors import detect_session
+from yester.agents.descriptors import detect_session, find_agent
 from yester.capture import ask, rules
 from yester.clock import format_minute
 from yester.context.block import Context
@@ -20,10 +23,19 @@ from yester.context.lines import ESTIMATE_NOTE
 from yester.errors import UsageError
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.rows import ROOMY
-from yester.faces.cli.screen import count_noun, table_lines
+from yester.faces.cli.screen import Whole, count_noun, table_lines
+from yester.files import replace_file
 from yester.model import UseCounts, replace
 from yester.operations.actions import FixRequest, find_fixes
-from yester.operations.context import ContextRequest, build_context
+from yester.operations.context import (
+    ContextRequest,
+    begin_words,
+    build_context,
+    find_wanted,
+    pack_session,
+    resume_line,
+    resume_words,
+)
 from yester.operations.items import Use, describe_use, record_feedback
 from yester.project import Projects
 from yester.recall.feedback import usefulness
@@ -218,3 +230,49 @@ def _show_pauses(app: App) -> Output:
     found = [one for one in rules.load_pauses(app.home) if not one.until]
     lines = [f"off since {format_minute(one.since)}: {one.what or 'everything'}" for one in found]
     return Output({"off": found}, lines or ["nothing is switched off"])
+
+
+# --- a session taken up again ---------------------------------------------------------------------
+
+
+@command("resume")
+def resume_command(app: App, session: str | None, run: bool) -> Output:
+    """Print the command that takes up SESSION again in its own agent; without a name, the last
+    session of this project. --run starts it."""
+    wanted = find_wanted(app.memory, session or "", str(Path.cwd()))
+    words = resume_words(wanted)
+    if run:
+        _start_program(words, wanted.cwd)
+    line = resume_line(wanted)
+    value = {"session": wanted.key, "agent": wanted.agent, "cwd": wanted.cwd, "command": words}
+    return Output(value, [Whole(line)])
+
+
+@command("handoff")
+def handoff_command(app: App, session: str | None, to: str, run: bool) -> Output:
+    """Hand SESSION over to another agent: what was asked, done, decided and is open, and the
+    command that begins a session with it. Without a name, the last session of this project."""
+    wanted, agent = find_wanted(app.memory, session or "", str(Path.cwd())), find_agent(to)
+    text = pack_session(app.memory, wanted)
+    if run:
+        _start_program(begin_words(agent, text), wanted.cwd)
+    path = app.home / "run" / f"handoff-{wanted.id}.md"
+    replace_file(path, text + "\n")
+    marker = "\0"
+    shown = shlex.join(begin_words(agent, marker)).replace(
+        shlex.quote(marker), f'"$(cat {shlex.quote(str(path))})"'
+    )
+    place = f"cd {shlex.quote(wanted.cwd)} && " if wanted.cwd else ""
+    value = {"session": wanted.key, "to": to, "text": text, "file": str(path)}
+    return Output(value, [text, "", Whole(place + shown)])
+
+
+def _start_program(words: Sequence[str], cwd: str) -> None:
+    """In place of this process, in the session's folder."""
+    program = shutil.which(words[0])
+    if program is None:
+        raise UsageError(f"{words[0]} is not on PATH; install it, or leave out --run")
+    click.echo(f"starting {program}", err=True)
+    if cwd and Path(cwd).is_dir():
+        os.chdir(cwd)
+    os.execv(program, [program, *words[1:]])  # noqa: S606 -- the user's own program, by their word

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-import click
-
 from yester.clock import format_day
 from yester.errors import UsageError, YesterError
-from yester.faces.cli.app import App, Output, command, print_note
+from yester.faces.cli.app import App, Output, command, print_note, read_secret, tell_progress
 from yester.faces.cli.screen import (
     align_rows,
     count_noun,
@@ -47,7 +45,7 @@ def forget_command(
     given |= {"dateStart": since, "dateEnd": until, "files": list(given["files"])}
     request = make_request(forget.ForgetRequest, {}, given | {"ids": [*map(_read_id, names)]})
     _take_in_spool(app, request.yes)
-    found = forget.forget_items(app.memory, request, _tell_progress)
+    found = forget.forget_items(app.memory, request, tell_progress)
     return Output(found, _forgetting_lines(found), hint="" if request.yes else _HOW)
 
 
@@ -64,11 +62,6 @@ def _take_in_spool(app: App, yes: bool) -> None:
         drain_spool(app.home)
     if yes and end_process(app.home):
         print_note("the worker has ended; the next session starts it again")
-
-
-def _tell_progress(what: str, done: int, of: int) -> None:
-    if sys.stderr.isatty() and (of > 1 or not done):
-        print_note(f"{what} {done}/{of}" if of > 1 else f"{what} …")
 
 
 def _forgetting_lines(found: forget.Forgetting) -> Iterator[str]:
@@ -125,14 +118,10 @@ def redact_command(app: App, again: bool, secret: bool, yes: bool) -> Output:
     if again == secret:
         raise UsageError("say --again or --secret")
     _take_in_spool(app, yes or secret)
-    if secret and sys.stdin.isatty():
-        value = str(click.prompt("The secret", hide_input=True))
-    else:
-        value = sys.stdin.readline().rstrip("\r\n") if secret else ""
     if secret:
-        found = forget.redact_secret(app.memory, value, _tell_progress)
+        found = forget.redact_secret(app.memory, read_secret("The secret"), tell_progress)
     else:
-        found = forget.redact_again(app.memory, forget.RedactRequest(yes=yes), _tell_progress)
+        found = forget.redact_again(app.memory, forget.RedactRequest(yes=yes), tell_progress)
     kinds = [f"  {number:,}  {name}" for name, number in found.secrets.items()]
     lines = [found.message, *kinds, *_backup_lines(found)]
     return Output(found, lines, hint="" if found.done else _HOW)

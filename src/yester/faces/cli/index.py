@@ -120,7 +120,7 @@ def index_command(
 
 def _look_back(app: App) -> Iterator[str]:
     """What the newest sessions show, a few seconds' work; the rest is left to `yester distil`."""
-    from yester.faces.cli.welcome import describe_findings
+    from yester.faces.cli.stats import describe_findings
     from yester.operations.findings import find_findings
 
     waiting = _find_waiting(app, None, backfill=True)

@@ -17,7 +17,7 @@ from yester.agents.notes import find_instructions
 from yester.clock import format_minute
 from yester.context.lines import item_icon, one_line
 from yester.errors import NotFound, NotYours, UsageError, YesterError
-from yester.faces.cli.app import App, Output, choose_filters, command
+from yester.faces.cli.app import App, Output, choose_filters, command, read_source
 from yester.faces.cli.notes import format_diff
 from yester.faces.cli.rows import Page, hit_as_json, join_names, page_lines, title_text
 from yester.faces.cli.screen import align_rows, count_noun, make_bold
@@ -591,12 +591,3 @@ def _find_memo(app: App, text: str) -> Memo | None:
         if text.removeprefix("#").isdecimal():
             raise
         return None
-
-
-def read_source(source: str) -> str:
-    """The text of a file, or of the standard input (-)."""
-    try:
-        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{source} cannot be read ({error.strerror})") from None
-    return data.decode("utf-8", "replace")

@@ -16,7 +16,7 @@ from yester.capture.rules import load_rules
 from yester.errors import NotFound, SourceError, UsageError
 from yester.faces.cli.app import App, Output, command, print_warning
 from yester.faces.cli.recall import find_items
-from yester.faces.cli.screen import count_noun, join_counts
+from yester.faces.cli.screen import count_noun, join_counts, join_kinds
 from yester.files import make_folder, read_shared, swap_shared
 from yester.ingest.transcripts import rebuild_if_stale
 from yester.memories import memory_md
@@ -173,8 +173,7 @@ def _summarise_sync(done: SyncReport, dry_run: bool) -> str:
     if not done.done:
         held = count_noun(len(done.folder.memories), "memory file")
         return f"nothing to do in {done.folder.root} ({held})"
-    numbers = Counter(_DONE[action.what] for action in done.done)
-    said = ", ".join(f"{number:,} {name}" for name, number in numbers.items())
+    said = join_kinds(Counter(_DONE[action.what] for action in done.done))
     return f"{'would be: ' if dry_run else ''}{said} ({done.folder.root})"
 
 

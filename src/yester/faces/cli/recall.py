@@ -30,7 +30,7 @@ from yester.faces.cli.screen import align_rows, count_noun, make_bold, strip_ste
 from yester.memories.chains import list_chain
 from yester.memory import Memory
 from yester.model import ECHO, Filters, Hit, Item, Paging, Session, replace
-from yester.operations import authorship
+from yester.operations.files import LinesRequest, blame_lines, explain_lines, history_lines
 from yester.operations.items import record_fetched
 from yester.operations.search import explain_answer, find_neighbours
 from yester.recall.recall import Answer, Asked, make_hit
@@ -305,8 +305,8 @@ def why_command(app: App, /, file: str, blame: bool) -> Output:
     edits that sessions have recorded, through commits and renames. FILE is named from here or from
     the project's root.
     """
-    found = authorship.explain_lines(app.memory, authorship.LinesRequest(file=file))
-    lines = authorship.blame_lines(found) if blame else authorship.history_lines(found)
+    found = explain_lines(app.memory, LinesRequest(file=file))
+    lines = blame_lines(found) if blame else history_lines(found)
     return Output(found, lines)
 
 

@@ -233,8 +233,13 @@ def fit_line(text: str, width: int) -> str:
 
 def describe_items(items: Mapping[str, int]) -> str:
     """1,240 (40 prompt, 1,200 message)"""
-    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(items.items()))
+    kinds = join_kinds(dict(sorted(items.items())))
     return f"{sum(items.values()):,}" + (f" ({kinds})" if kinds else "")
+
+
+def join_kinds(kinds: Mapping[str, int]) -> str:
+    """40 prompt, 1,200 message; without what there is none of"""
+    return ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
 
 
 def fact_lines(width: int, facts: Iterable[tuple[str, object]]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from yester import machine
 from yester.capture.question import ask_health, ask_worker
 from yester.capture.spool import open_spool
 from yester.errors import StoreBusy, UsageError, YesterError
-from yester.faces.cli.app import App, Output, command, make_group, print_note, read_address
+from yester.faces.cli.app import App, Output, command, print_note, read_address
 from yester.faces.cli.screen import count_noun
 from yester.faces.cli.status import (
     describe_status,
@@ -49,16 +49,6 @@ def _clean_environment() -> None:
 
 
 # --- the worker -----------------------------------------------------------------------------------
-
-
-@make_group("worker")
-def worker_command() -> None:
-    """Start, stop and look at the worker.
-
-    Hooks only leave events in the spool; the worker takes them in and answers hooks that ask. It
-    is started by the first session and ends by itself after some hours without work; the next
-    prompt starts it again.
-    """
 
 
 @command("worker run", plain=True)

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from yester.capture.question import ask_health
-from yester.faces.cli.screen import count_noun, describe_items, fact_lines
+from yester.faces.cli.screen import count_noun, describe_items, fact_lines, join_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +94,7 @@ def status_lines(memory: Memory, status: dict[str, Any]) -> Iterator[str]:
         "machines": _tell_roaming(status["roam"]),
         "shared": _tell_sharing(status["share"]),
         "worker": f"running, pid {worker['pid']}" if worker["running"] else explain_silence(worker),
-        "left out": ", ".join(f"{number:,} {reason}" for reason, number in most),
+        "left out": join_kinds(dict(most)),
     }.items())  # fmt: skip
     if not any(items.values()):
         yield "Nothing is indexed yet. Run: yester index"

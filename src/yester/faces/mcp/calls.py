@@ -28,7 +28,7 @@ from yester.faces.mcp.text import MARK, Page, hit_row, item_heading, session_row
 from yester.memory import Memory, ask_recall
 from yester.model import ON_REQUEST, RUNNING, WHOLE, Filters, Hit, Injection, Item, replace
 from yester.operations import fields, search
-from yester.operations.authorship import LinesRequest, explain_lines, history_lines, names_file
+from yester.operations.files import LinesRequest, explain_lines, history_lines, names_file
 from yester.operations.items import find_summary, record_fetched
 from yester.operations.memories import SaveRequest, save_memory
 from yester.operations.request import NoRequest, Request, make_filters, make_request

@@ -32,10 +32,10 @@ from yester.operate.doctor.finding import Examination, Finding, list_paths, make
 from yester.operate.doctor.trial import time_program
 from yester.operate.install import recorded_places
 from yester.operate.purge import open_copy
+from yester.operations.forget import load_wish, no_worker
 from yester.operations.request import NoRequest
 from yester.operations.roam import show_roam
 from yester.operations.share import show_sharing
-from yester.operations.wishes import load_wish, no_worker
 from yester.redact import redact
 from yester.sharing.roam import load_roaming
 from yester.sharing.share import load_shares
