@@ -330,9 +330,12 @@ def test_answers_take_few_trips_to_the_database_however_much_they_hold(team):
         mine = server.by(token)
         mine.get("/v1/me")  # the first one connects
         for path, given, most in asked:
-            before = database.settle().trips
-            assert len(json.dumps(mine.get(path, **given))) > 1_000
-            assert 0 < database.settle().trips - before <= most, (path, given)
+            trips = []
+            for _ in range(2):  # where a connection prepares a statement, that is a trip of its own
+                before = database.settle().trips
+                assert len(json.dumps(mine.get(path, **given))) > 1_000
+                trips.append(database.settle().trips - before)
+            assert 0 < min(trips) <= most, (path, given)
         assert server.failures == []
 
 

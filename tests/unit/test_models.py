@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.errors import ModelError, UsageError
-from yester.faces.cli.app import App, model_command
+from yester.faces.cli.app import App, find_command
 from yester.recall.rank import cosine_closeness
 from yester.text.models import (
     MODELS,
@@ -169,7 +169,7 @@ def test_closeness_lies_between_nought_and_one_and_never_falls(one, two, model):
 
 
 def called(home, *words):
-    return CliRunner().invoke(model_command, words, obj=App(home))
+    return CliRunner().invoke(find_command(["model"]), words, obj=App(home))
 
 
 def test_the_list_shows_what_is_here_and_what_is_in_use(home, monkeypatch):
