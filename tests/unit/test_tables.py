@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
+import msgspec
 import pytest
 
+import yester.operations
 from tests.table import each
 from yester.tables import load_pattern, load_rows, load_table
 
@@ -36,3 +41,16 @@ def test_a_pattern_is_found_by_its_name_alone(table):
     names = [row.name for row in load_rows(table, "patterns")]
     assert len(set(names)) == len(names)
     assert all(load_pattern(table, name).pattern for name in names)
+
+
+def test_a_meaning_is_that_of_a_field_that_a_face_has():
+    for module in pkgutil.iter_modules(yester.operations.__path__, "yester.operations."):
+        importlib.import_module(module.name)
+    importlib.import_module("yester.faces.http.table")
+    importlib.import_module("yester.faces.mcp.calls")
+    fields, kinds = {}, [msgspec.Struct]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        fields.setdefault(kind.__name__, set()).update(kind.__struct_fields__)
+    for name, meanings in load_table("meanings").items():
+        assert meanings.keys() <= fields.get(name, set()), name

@@ -6,7 +6,6 @@ Apart from `context.py`: nothing here is looked for where a prompt waits.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Annotated
 
 from msgspec import Struct
 
@@ -21,7 +20,6 @@ from yester.git import find_top
 from yester.memory import Memory
 from yester.model import ANYTHING, Project, replace
 from yester.operations import fields
-from yester.operations.fields import about
 from yester.operations.request import Request
 from yester.project import Projects, named_project
 from yester.redact import redact
@@ -58,7 +56,7 @@ def switched_off(config: Config) -> list[str]:
 
 
 class FixRequest(Request, kw_only=True):
-    text: Annotated[fields.GivenText, about("The error, as it was printed.")]
+    text: fields.GivenText
     project: fields.ProjectName = ""
 
 
@@ -66,15 +64,15 @@ class Fix(Struct, kw_only=True):
     """An error that was met before, and what came of it."""
 
     error: str
-    line: Annotated[str, about("What is known of it, in one line.")]
-    ended: Annotated[bool, about("Has anything ended it?")]
-    times: Annotated[int, about("That it was met, each once until it ended.")]
-    last: Annotated[int, about("When it was met last, ms since 1970.")]
+    line: str
+    ended: bool
+    times: int
+    last: int
     project: str
-    turn: Annotated[int, about("The card of the turn in which it ended; 0: there is none.")]
-    item: Annotated[int, about("The run that showed it.")]
-    run: Annotated[int, about("The run that showed it no more; 0: none.")]
-    files: Annotated[list[str], about("Files after whose change it was gone.")]
+    turn: int
+    item: int
+    run: int
+    files: list[str]
     cause: str
 
 

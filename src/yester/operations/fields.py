@@ -16,11 +16,6 @@ Form = Literal["index", "full"]
 assert set(Kind.__args__) == set(KINDS)  # type: ignore[attr-defined]
 
 
-def about(description: str, **limits: Any) -> Meta:
-    """What a field is for, in a sentence, and what it must be."""
-    return Meta(description=description, **limits)
-
-
 def _text_form(name: str, most: int, **limits: Any) -> Meta:
     """Of a text that has a form of its own."""
     return Meta(max_length=most, extra_json_schema={"format": f"yester-{name}"}, **limits)
@@ -39,9 +34,11 @@ Range = Annotated[str, _text_form("range", 200)]
 Folder = Annotated[str, _text_form("folder", 4_000, pattern=r"^(/[^\x00]*)?$")]
 Id = Annotated[int, Meta(ge=1, le=LARGEST)]
 Number = Annotated[int, Meta(ge=0, le=LARGEST)]
-Count = Annotated[int, about("At most so many.", ge=1, le=100)]
-Offset = Annotated[int, about("Leave out the first ones.", ge=0, le=1_000_000)]
-Shape = Annotated[Form, about("index: a row each, ~75 tokens; full: everything, so ask for few.")]
-ProjectName = Annotated[Name, about("Only this project, by its name or key.")]
-AgentName = Annotated[Name, about("Only this agent, e.g. claude-code.")]
-Kinds = Annotated[list[Kind], about("Only these kinds.")]
+Count = Annotated[int, Meta(description="At most so many.", ge=1, le=100)]
+Offset = Annotated[int, Meta(description="Leave out the first ones.", ge=0, le=1_000_000)]
+Shape = Annotated[
+    Form, Meta(description="index: a row each, ~75 tokens; full: everything, so ask for few.")
+]
+ProjectName = Annotated[Name, Meta(description="Only this project, by its name or key.")]
+AgentName = Annotated[Name, Meta(description="Only this agent, e.g. claude-code.")]
+Kinds = Annotated[list[Kind], Meta(description="Only these kinds.")]

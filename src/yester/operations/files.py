@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from yester import git
 from yester.clock import Calendar
@@ -24,7 +24,6 @@ from yester.files import read_bytes
 from yester.memory import Memory, quote_value
 from yester.model import Filters, Item, Paging, Project, TurnKey
 from yester.operations import fields, items
-from yester.operations.fields import about
 from yester.operations.request import Request
 from yester.operations.turns import TurnRow, describe_turns
 from yester.project import Projects
@@ -46,11 +45,8 @@ _FAILED = ("failed", "reverted")
 
 
 class LinesRequest(Request, kw_only=True):
-    file: Annotated[
-        fields.Name,
-        about("A file, also FILE:LINE or FILE:FIRST-LAST; from the project's root.", min_length=1),
-    ]
-    project: Annotated[fields.Name, about("Whose file it is, where no path tells.")] = ""
+    file: Annotated[fields.Name, Meta(min_length=1)]
+    project: fields.Name = ""
 
 
 class Turn(Struct, kw_only=True):
@@ -62,7 +58,7 @@ class Turn(Struct, kw_only=True):
     why: str
     created_at_epoch: int
     session: str
-    line: Annotated[str, about("All of it in a line, as an agent is told.")]
+    line: str
 
 
 class LineStretch(Struct, kw_only=True):
@@ -71,25 +67,25 @@ class LineStretch(Struct, kw_only=True):
     first: int
     last: int
     turn: Turn | None
-    edits: Annotated[list[int], about("The items that wrote them.")]
-    ambiguous: Annotated[list[int], about("Lines that another turn may have written.")]
-    replaced: Annotated[str, about("How what it replaced begins.")]
-    replaced_lines: Annotated[int, about("How many lines it replaced.")]
-    former: Annotated[list[Turn], about("Who had written what it replaced.")]
-    attempts: Annotated[list[Turn], about("Who had failed at the same lines.")]
+    edits: list[int]
+    ambiguous: list[int]
+    replaced: str
+    replaced_lines: int
+    former: list[Turn]
+    attempts: list[Turn]
 
 
 class LineHistory(Struct, kw_only=True):
-    file: Annotated[str, about("From the project's root.")]
+    file: str
     path: str
     project: str
-    first: Annotated[int, about("The first line that is asked for.")]
+    first: int
     last: int
-    lines: Annotated[int, about("How many the file has.")]
-    recorded: Annotated[int, about("How many of them are of recorded sessions.")]
-    former_names: Annotated[list[str], about("What git says the file was called before.")]
+    lines: int
+    recorded: int
+    former_names: list[str]
     stretches: list[LineStretch]
-    decisions: Annotated[list[Turn], about("What was decided about the file.")]
+    decisions: list[Turn]
 
     @property
     def turns(self) -> Iterator[Turn]:
@@ -319,8 +315,8 @@ _MOST_TEXT = 1_000_000  # characters
 
 
 class FileRequest(Request, kw_only=True):
-    project: Annotated[fields.GivenName, about("Whose file it is, by its name or key.")]
-    path: Annotated[str, about("As it is recorded.", min_length=1, max_length=4_000)]
+    project: fields.GivenName
+    path: Annotated[str, Meta(min_length=1, max_length=4_000)]
 
 
 class OpenEnd(Struct, kw_only=True):
@@ -335,11 +331,11 @@ class OpenEnd(Struct, kw_only=True):
 class FileShown(Struct, kw_only=True):
     path: str
     project: str
-    lines: Annotated[list[str], about("As they are now, without secrets.")]
-    missing: Annotated[str, about("Why there are no lines.")]
+    lines: list[str]
+    missing: str
     history: LineHistory | None
-    turns: Annotated[list[TurnRow], about("Those that have to do with it, the newest first.")]
-    edits: Annotated[list[items.Row], about("The last edits, where there are no lines.")]
+    turns: list[TurnRow]
+    edits: list[items.Row]
     decisions: list[items.Row]
     open: list[OpenEnd]
     sessions: list[items.Session]

@@ -25,7 +25,7 @@ from shutil import rmtree
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from yester.capture.question import ask_worker
 from yester.capture.spool import LARGEST, open_spool, redact_file
@@ -39,7 +39,6 @@ from yester.model import CURATED, DISTILLED, Filters, Forgotten, Item, Session, 
 from yester.operate.backups import list_backups
 from yester.operate.purge import open_copy, purge_store, redact_store
 from yester.operations import fields
-from yester.operations.fields import about
 from yester.operations.request import DatedRequest, Request, make_filters
 from yester.redact import find_named, find_secrets, redact, strip_private
 from yester.sharing.exchange import Progress
@@ -55,24 +54,17 @@ _SAMPLES, _TITLE = 8, 100
 
 
 class ForgetRequest(DatedRequest, kw_only=True):
-    ids: Annotated[list[fields.Id], about("These items.", max_length=fields.MOST_IDS)] = field(
-        default_factory=list
-    )
-    query: Annotated[
-        fields.Text,
-        about('Items in which all these words stand; a phrase in quotes, "as it is".'),
-    ] = ""
-    session: Annotated[fields.Name, about("A session: its number, its id, or 6 characters.")] = ""
+    ids: Annotated[list[fields.Id], Meta(max_length=fields.MOST_IDS)] = field(default_factory=list)
+    query: fields.Text = ""
+    session: fields.Name = ""
     project: fields.ProjectName = ""
-    files: Annotated[fields.Names, about("Items about one of these files.")] = field(
-        default_factory=list
-    )
+    files: fields.Names = field(default_factory=list)
     agent: fields.AgentName = ""
-    yes: Annotated[bool, about("Do it. Without, it is only shown what would go.")] = False
+    yes: bool = False
 
 
 class RedactRequest(Request, kw_only=True):
-    yes: Annotated[bool, about("Do it. Without, it is only counted.")] = False
+    yes: bool = False
 
 
 class Sample(Struct, kw_only=True):
@@ -93,26 +85,23 @@ class Elsewhere(Struct, kw_only=True):
 
 class Forgetting(Struct, kw_only=True):
     done: bool
-    items: Annotated[int, about("All that goes, or is gone.")]
+    items: int
     kinds: dict[str, int]
-    derived: Annotated[int, about("Of these, made from the others: cards, summaries, rules.")]
+    derived: int
     sessions: int
     oldest: int
     newest: int
     samples: list[Sample]
-    marked: Annotated[
-        list[int],
-        about("Memories that stay without this evidence; their history says that it is forgotten."),
-    ]
-    backups: Annotated[list[str], about("Copies that are written anew without it.")]
-    dropped: Annotated[dict[str, str], about("Copies that could not be read and are gone; why.")]
-    elsewhere: Annotated[list[Elsewhere], about("What holds it still and is not yester's.")]
+    marked: list[int]
+    backups: list[str]
+    dropped: dict[str, str]
+    elsewhere: list[Elsewhere]
     message: str
 
 
 class Redacted(Struct, kw_only=True):
     done: bool
-    secrets: Annotated[dict[str, int], about("How many there are of each kind; never a value.")]
+    secrets: dict[str, int]
     backups: list[str]
     dropped: dict[str, str]
     message: str
@@ -125,10 +114,10 @@ class _Chosen(Struct):
     """What a request means."""
 
     items: list[Item]
-    sessions: list[Session] = field(default_factory=list)  # whole ones
-    projects: list[str] = field(default_factory=list)  # whole ones, by their keys
-    words: list[str] = field(default_factory=list)  # wherever they stand
-    titled: list[Session] = field(default_factory=list)  # only what they are called goes
+    sessions: list[Session] = []  # whole ones
+    projects: list[str] = []  # whole ones, by their keys
+    words: list[str] = []  # wherever they stand
+    titled: list[Session] = []  # only what they are called goes
 
 
 def forget_items(
@@ -378,10 +367,10 @@ class Wish(Struct):
 
     what: Literal["forget", "redact"]
     made: int
-    sessions: list[str] = field(default_factory=list)  # keys; something of each goes
-    places: list[str] = field(default_factory=list)  # folders of which nothing stays
-    words: list[str] = field(default_factory=list)  # what stands with all of them goes
-    backups: list[str] = field(default_factory=list)  # those that are done
+    sessions: list[str] = []  # keys; something of each goes
+    places: list[str] = []  # folders of which nothing stays
+    words: list[str] = []  # what stands with all of them goes
+    backups: list[str] = []  # those that are done
 
     def names(self, text: str) -> bool:
         """Is this a text of one of the sessions or places, or one with these words?"""

@@ -26,7 +26,6 @@ from yester.memory import Memory, missing_items
 from yester.model import Feedback, Filters, Hit, Injection, Paging, UseCounts
 from yester.operations import fields
 from yester.operations import request as requests
-from yester.operations.fields import about
 from yester.recall.feedback import GIVEN_BY_HAND, WORTH, usefulness
 from yester.recall.rank import TOLD
 from yester.redact import redact, redact_value
@@ -70,7 +69,7 @@ class ChangedPlace(Struct, kw_only=True):
     file: str
     before: str
     after: str
-    known: Annotated[bool, about("False where what was there before is not told.")]
+    known: bool
 
 
 class Call(Struct, kw_only=True):
@@ -78,7 +77,7 @@ class Call(Struct, kw_only=True):
 
     command: str = ""
     status: int | None = None
-    changes: list[ChangedPlace] = field(default_factory=list)
+    changes: list[ChangedPlace] = []
     cut: bool = False
 
 
@@ -489,17 +488,17 @@ _USES: Sequence[tuple[str, Came]] = (
 )  # fmt: skip
 
 
-class LinesRequest(requests.Request, kw_only=True):
+class PageRequest(requests.Request, kw_only=True):
     before: fields.Number = 0
     limit: Annotated[int, Meta(ge=1, le=500)] = 50
 
 
-class LedgerRequest(LinesRequest, kw_only=True):
+class LedgerRequest(PageRequest, kw_only=True):
     session: fields.Name = ""
     item: fields.Number = 0
 
 
-class FeedbackRequest(LinesRequest, kw_only=True):
+class FeedbackRequest(PageRequest, kw_only=True):
     item: fields.Number = 0
 
 
@@ -570,7 +569,7 @@ def list_injections(memory: Memory, request: LedgerRequest) -> Ledger:
     """What agents were shown, the newest first."""
     session = memory.find_session(request.session).id if request.session else 0
     where = {name: id_ for name, id_ in (("session", session), ("item", request.item)) if id_}
-    lines = memory.reading.entries(Injection, where, _lines_page(request))
+    lines = memory.reading.entries(Injection, where, _make_page(request))
     shown = describe_injections(memory.reading, lines)
     return Ledger(
         count=len(lines), injections=shown, next_before=_next_page(request, lines),
@@ -578,11 +577,11 @@ def list_injections(memory: Memory, request: LedgerRequest) -> Ledger:
     )  # fmt: skip
 
 
-def _lines_page(request: LinesRequest) -> Paging:
+def _make_page(request: PageRequest) -> Paging:
     return Paging(request.limit, behind=(request.before,) if request.before else ())
 
 
-def _next_page(request: LinesRequest, lines: Sequence[Injection | Feedback]) -> int:
+def _next_page(request: PageRequest, lines: Sequence[Injection | Feedback]) -> int:
     return lines[-1].id if len(lines) == request.limit else 0
 
 
@@ -635,7 +634,7 @@ def _prompt_beginning(store: Store, session: model.Session | None, number: int) 
 def list_feedback(memory: Memory, request: FeedbackRequest) -> FeedbackLines:
     """What came of it, the newest first."""
     where = {"item": request.item} if request.item else {}
-    lines = memory.reading.entries(Feedback, where, _lines_page(request))
+    lines = memory.reading.entries(Feedback, where, _make_page(request))
     told = [requests.make_answer(FeedbackLine, one, session_db_id=one.session) for one in lines]
     return FeedbackLines(count=len(lines), feedback=told, next_before=_next_page(request, lines))
 

@@ -22,7 +22,6 @@ from yester.memory import Memory as OpenedMemory
 from yester.memory import quote_value, unknown_name
 from yester.model import STATUSES, Change, Filters, Injection, Memo, Paging, Project, replace
 from yester.operations import fields
-from yester.operations.fields import about
 from yester.operations.items import Use, describe_use
 from yester.operations.request import DatedRequest, ItemRequest, Request, make_answer, make_filters
 from yester.project import Projects, named_project
@@ -60,8 +59,8 @@ Category = Literal[
 ]  # fmt: skip
 assert set(Category.__args__) == set(categories.CATEGORIES)  # type: ignore[attr-defined]
 Kept = Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT, pattern=r"\w")]
-Title = Annotated[fields.Name, about("A heading.")]
-Why = Annotated[fields.Name, about("The reason, for the history.")]
+Title = Annotated[fields.Name, Meta(description="A heading.")]
+Why = Annotated[fields.Name, Meta(description="The reason, for the history.")]
 FewNames = Annotated[list[fields.Name], Meta(max_length=fields.MOST_IDS)]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from yester.agents.databases import is_database
 from yester.errors import StoreError
@@ -21,7 +21,6 @@ from yester.files import open_unpacked
 from yester.known_secrets import KnownSecrets
 from yester.memory import Memory
 from yester.operations import fields
-from yester.operations.fields import about
 from yester.operations.forget import list_copies, load_wish, own_files
 from yester.operations.request import NoRequest, Request
 from yester.redact import redact
@@ -37,7 +36,7 @@ class Stored(Struct, kw_only=True):
     """What there is of one project."""
 
     project: str
-    private: Annotated[bool, about("Is it shown nowhere else?")]
+    private: bool
     items: int
     kinds: dict[str, int]
     characters: int
@@ -63,11 +62,11 @@ class Privacy(Struct, kw_only=True):
     home: str
     projects: list[Stored]
     files: list[Sized]
-    excluded: Annotated[list[str], about("Folders of which nothing is kept.")]
+    excluded: list[str]
     leaves: list[Leaving]
-    named_secrets: Annotated[int, about("Ways to write secrets that the user has named.")]
-    forgotten: Annotated[int, about("Marks of what must not come back.")]
-    unfinished: Annotated[bool, about("A forget or redact was interrupted; ask again.")]
+    named_secrets: int
+    forgotten: int
+    unfinished: bool
 
 
 def show_privacy(memory: Memory, request: NoRequest) -> Privacy:  # noqa: ARG001
@@ -161,14 +160,14 @@ def _name_host(url: str) -> str:
 
 class VerifyRequest(Request, kw_only=True):
     strings: Annotated[
-        list[Annotated[str, about("A text.", min_length=1, max_length=4_000)]],
-        about("What must be nowhere.", min_length=1, max_length=fields.MOST_IDS),
+        list[Annotated[fields.GivenText, Meta(description="A text.")]],
+        Meta(min_length=1, max_length=fields.MOST_IDS),
     ]
 
 
 class Occurrence(Struct, kw_only=True):
     path: str
-    string: Annotated[int, about("Which of the strings, from 1.")]
+    string: int
     times: int
 
 

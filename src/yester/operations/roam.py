@@ -8,14 +8,12 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
 
 from msgspec import Struct
 
 from yester.errors import NotYours, SourceError, UsageError
 from yester.memory import Memory
 from yester.model import LogSegment, Machine
-from yester.operations.fields import about
 from yester.operations.forget import forget_marked
 from yester.operations.request import NoRequest
 from yester.redact import redact
@@ -34,22 +32,22 @@ from yester.store.contract import Store
 
 
 class RoamMachine(Struct, kw_only=True):
-    machine: Annotated[str, about("The beginning of its random name in the log.")]
+    machine: str
     name: str
-    own: Annotated[bool, about("Is it this one?")]
-    seen: Annotated[int, about("When it last wrote (ms), by its own clock; 0: never yet.")]
-    segments: Annotated[int, about("Of the log, that were read from it or written by it.")]
-    items: Annotated[int, about("Here, that are from there; of this machine 0.")]
+    own: bool
+    seen: int
+    segments: int
+    items: int
 
 
 class RoamState(Struct, kw_only=True):
-    on: Annotated[bool, about("Does this home roam?")]
-    to: Annotated[str, about("Where the log is.")]
+    on: bool
+    to: str
     machines: list[RoamMachine]
-    waiting: Annotated[int, about("Items that the log does not have yet.")]
-    private: Annotated[int, about("Of these, those of private projects, which stay here.")]
-    last: Annotated[int, about("When the machines were last in step (ms); 0: never yet.")]
-    problems: Annotated[list[str], about("What the last run has met.")]
+    waiting: int
+    private: int
+    last: int
+    problems: list[str]
 
 
 class Outlook(Struct, kw_only=True):

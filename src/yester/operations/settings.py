@@ -10,7 +10,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 from yester import config
 from yester.config import SETTINGS, Config
 from yester.memory import Memory
-from yester.operations.fields import about
 from yester.operations.request import NoRequest, Request, make_answer
 from yester.redact import redact_value
 
@@ -44,7 +43,7 @@ def _value_type(setting: config.Setting) -> Any:
             kind = Annotated[list[Annotated[str, Meta(max_length=200)]], Meta(max_length=100)]
         case _:
             raise AssertionError(f"{setting.name} has a type that is not written over HTTP")
-    return Annotated[kind, about(setting.help)] | UnsetType
+    return Annotated[kind, Meta(description=setting.help)] | UnsetType
 
 
 _REFUSED = {

@@ -9,14 +9,13 @@ import os
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from yester.errors import NotFound, NotYours, SourceError, StoreError, UsageError
 from yester.memory import Memory
 from yester.model import Item, Project, team_user
-from yester.operations.fields import about
 from yester.operations.forget import forget_marked
 from yester.operations.request import NoRequest
 from yester.project import bare_project
@@ -47,20 +46,17 @@ class Refused(Struct, kw_only=True):
 
 
 class SharedProject(Struct, kw_only=True):
-    project: Annotated[str, about("Its name.")]
-    key: Annotated[str, about("What it is called on the server.")]
-    to: Annotated[str, about("The server.")]
-    user: Annotated[str, about("Who you are there.")]
-    state: Annotated[
-        Literal["on", "reading", "ending", "ended"],
-        about("reading: the token may only read, and nothing is sent."),
-    ]
-    waiting: Annotated[int, about("Lines that the server does not have yet.")]
-    refused: Annotated[list[Refused], about("What the server does not take, and why.")]
-    others: Annotated[dict[str, int], about("Items here, by the user who has shared them.")]
-    last: Annotated[int, about("When both had the same (ms); 0: never yet.")]
-    ended: Annotated[str, about("Why it is shared no more.")]
-    problems: Annotated[list[str], about("What the last run has met.")]
+    project: str
+    key: str
+    to: str
+    user: str
+    state: Literal["on", "reading", "ending", "ended"]
+    waiting: int
+    refused: list[Refused]
+    others: dict[str, int]
+    last: int
+    ended: str
+    problems: list[str]
 
 
 class SharingState(Struct, kw_only=True):
@@ -74,9 +70,9 @@ class Outlook(Struct, kw_only=True):
     key: str
     to: str
     user: str
-    kinds: Annotated[dict[str, int], about("Lines by kind.")]
-    redacted: Annotated[dict[str, int], about("Secrets taken out on the way, by kind.")]
-    stays: Annotated[dict[str, int], about("Items of the project that are never shared.")]
+    kinds: dict[str, int]
+    redacted: dict[str, int]
+    stays: dict[str, int]
     lines: list[dict[str, Any]]
 
 

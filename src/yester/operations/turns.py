@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from yester import model
 from yester.cards.titles import plan_title
@@ -24,7 +24,6 @@ from yester.memory import Memory
 from yester.model import Event, Feedback, Filters, Injection, Item, Paging, Session, Turn, replace
 from yester.operations import fields, items
 from yester.operations import request as requests
-from yester.operations.fields import about
 from yester.recall.feedback import WORTH
 from yester.redact import redact, redact_value
 from yester.store.contract import Store
@@ -36,10 +35,10 @@ _REMEMBERED = 600.0  # seconds
 
 
 class TurnsRequest(requests.DatedRequest, kw_only=True):
-    limit: Annotated[int, about("At most so many.", ge=1, le=500)] = 100
+    limit: Annotated[int, Meta(ge=1, le=500)] = 100
     offset: fields.Offset = 0
     project: fields.ProjectName = ""
-    session: Annotated[fields.Name, about("Only this session: its number, or its id.")] = ""
+    session: fields.Name = ""
     order: Literal["date_desc", "date_asc"] = field(default="date_desc", name="orderBy")
 
 
