@@ -16,7 +16,7 @@ from yester.context import start
 from yester.context.block import Context, Here
 from yester.fence import MOST_UNITS, count_units, fence_text
 from yester.ingest.prepare import prepare_item
-from yester.model import Entry, Item, Project, replace
+from yester.model import Entry, Item, Project, Session, replace
 from yester.project import Projects, named_project
 from yester.text.document import content_hash, estimate_tokens, expand_item
 
@@ -160,11 +160,11 @@ def test_a_turn_is_told_with_what_evidence_says_came_of_it(memory):
     ids = {one["title"]: one["id"] for one in map(vars_of, memory.recall("", k=9))}
     assert entries(text) == [
         f"- {ids['One shared HTTP session']} reverted: “One shared HTTP session” “It drops idle "
-        "connections after 10 s.” (client.py, `git checkout -- client.py`)",
-        f"- {ids['One connection per call']} done: “One connection per call” (client.py, `pytest` "
-        "9 passed)",
+        "connections after 10 s.” (pay/client.py, `git checkout -- client.py`)",
+        f"- {ids['One connection per call']} done: “One connection per call” (pay/client.py, "
+        "`pytest` 9 passed)",
         f"- {ids['Backoff of three attempts']} changed, not verified: “Backoff of three attempts” "
-        "(retry.py)",
+        "(pay/retry.py)",
     ]
     assert "terminal" not in text
 
@@ -205,6 +205,43 @@ def test_what_the_last_session_left_uncommitted_is_open_as_long_as_git_says_so(m
     assert lines[4].endswith(": not committed: totals.py (26 May)")
     assert "Open" not in at_start(memory, signals=git.Signals(changed=("src/rows.py",))).text
     assert "Open" not in at_start(memory).text
+
+
+@pytest.mark.requirement("DEL-01")
+def test_work_on_the_branch_that_is_checked_out_goes_before_newer_work(memory):
+    titles = ("Sort berths", "Round totals", "Log refunds", "Print slips")
+    memory.add([
+        card(f"s{number}", 1, title, "done: committed abc1234", 9 - number, [f"src/{number}.py"])
+        for number, title in enumerate(titles)
+    ])  # fmt: skip
+    with memory.store.transaction("items"):
+        for number, branch in enumerate(("tidy/berths", "main", "refunds", "main")):
+            session = Session(f"s{number}", "claude-code", SHOP.key, 0, 0, branch=branch)
+            memory.store.put_session(session)
+    told = at_start(memory, signals=git.Signals("tidy/berths")).text
+    before = told.partition("Before that")[2].partition("Earlier")[0]
+    assert re.findall("Sort berths|Log refunds|Round totals", before) == [
+        "Sort berths",
+        "Log refunds",
+    ]
+    before = at_start(memory, signals=git.Signals("main")).text.partition("Before that")[2]
+    assert before.index("Log refunds") < before.index("Round totals") < before.index("Sort berths")
+
+
+@pytest.mark.requirement("DEL-01")
+def test_what_passed_in_several_sessions_and_not_failed_since_is_how_work_is_checked(memory):
+    def run(number, status):
+        return card(f"s{number}", 1, f"Step {number}", status, 9 - number, [f"src/{number}.py"])
+
+    memory.add([
+        run(1, "done: committed abc1231; `make check` 9 passed"),
+        run(2, "done: committed abc1232; `make check` 9 passed"),
+        run(3, "done: `npm test` 4 passed"), run(4, "done: `npm test` 5 passed"),
+        run(5, "done: `pytest -k rows` 1 passed"),
+    ])  # fmt: skip
+    assert "Checks here: `npm test` · `make check`\n" in at_start(memory).text
+    memory.add([run(6, "failed: `npm test` 1 failed")])
+    assert "Checks here: `make check`\n" in at_start(memory).text
 
 
 @pytest.mark.requirement("DEL-01")

@@ -7,7 +7,7 @@ work afterwards is looked up here, whenever it is told.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,7 +17,13 @@ from yester.model import DISTILLED, Filters, Hit, Item, Paging, Probe, TurnKey, 
 from yester.store.contract import Store
 from yester.tables import load_pattern
 from yester.text.edits import is_prose
-from yester.text.statements import Statement, statement_worth, telling_terms, title_words
+from yester.text.statements import (
+    Statement,
+    find_cues,
+    statement_worth,
+    telling_terms,
+    title_words,
+)
 from yester.text.terms import text_terms
 
 MOST_CARDS = 120  # newest ones that are looked at
@@ -38,6 +44,8 @@ _SHARED_TERMS = 2
 _SAME = 0.5  # share of the words of what is open that closes it, in a later turn
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
 _RUN = re.compile(r"`[^`]+`")
+_CHECK = re.compile(r"(?P<run>`[^`]+`)[^`]* (?P<how>passed|failed)\Z")
+_SEVERAL = 2  # sessions
 _COMMITTED = re.compile(r"\b(?:un)?commit", re.I)
 _FAILS = re.compile(r"\bfail(?:s|ing|ed|ures?)?\b|\bschlägt\b.*\bfehl\b|失败", re.I)
 # What a later session, or its user in a shell, has done without a word.
@@ -47,7 +55,7 @@ _NEW = 0.4  # share of the words of a fact that its line does not have yet
 _CODE = 2
 _TELLING = 0.4  # what a fact is worth at least
 _OF_WORK = re.compile(r":(?:work|found|commit:\w+)\Z")  # observations that tell what came of a turn
-_NOW = re.compile(r"\b(?:now|no longer|instead)\b", re.I)
+_NOW = re.compile(r"\b(?:now|no longer|instead)\b|\A(?:removed|deleted|renamed|replaced)\b", re.I)
 _NAMES = re.compile(r"(?<![\w./-])[\w./-]*\w[._/-]\w+|\b[a-z]+[A-Z]\w+|`[^`]+`")
 
 
@@ -165,6 +173,33 @@ def is_work(card: Item) -> bool:
     return not card.subtitle or word in _WORK or (word == "answered" and bool(card.body))
 
 
+def is_past(card: Item, cards: Sequence[Item]) -> bool:
+    """Did a later turn of these put something else in its place, or go on with what had failed?"""
+    word, files = card_status(card), set(card.files_modified)
+    went_on = (
+        one for one in cards if one.epoch > card.epoch and card_status(one) in ("done", "changed")
+    )
+    if word == "replaced" or (card.subtitle.endswith(_BROKEN_INTO) and all(map(is_prose, files))):
+        return True
+    again = any(not files.isdisjoint(one.files_modified) for one in went_on)
+    undone = word in ("failed", "open") or load_pattern("statements", "undone").search(card.title)
+    return again and bool(undone)
+
+
+def find_checks(cards: Sequence[Item]) -> dict[str, list[Item]]:
+    """Commands that passed at the end of turns in several sessions, and not failed since; with the
+    newest turn of each session."""
+    passed: dict[str, dict[str, Item]] = {}
+    failed: set[str] = set()
+    for card in cards:  # the newest first
+        run = _CHECK.search(card.subtitle)
+        if run and run["how"] == "failed":
+            failed.add(run["run"])
+        elif run and run["run"] not in failed:
+            passed.setdefault(run["run"], {}).setdefault(card.session, card)
+    return {run: list(own.values()) for run, own in passed.items() if len(own) >= _SEVERAL}
+
+
 def is_passing(card: Item, cards: Sequence[Item]) -> bool:
     """Does an answer tell how things stood before a later turn of these?"""
     later = any(one.epoch > card.epoch for one in cards if one.session == card.session)
@@ -255,10 +290,14 @@ def add_details(card: Item, facts: Sequence[str], room: int, later: Sequence[Ite
     return " ".join(one if one[-1] in ".!?。" else f"{one}." for one in told)
 
 
-def drop_overtaken(facts: Sequence[str], later: Sequence[str]) -> list[str]:
-    """Without those about a name of which one that was said after them tells how it is now."""
+def drop_overtaken(
+    facts: Sequence[str], later: Sequence[str], titles: Iterable[str] = ()
+) -> list[str]:
+    """Without those about a name of which one that was said after them tells how it is now, or by
+    which later work is called."""
     kept: list[str] = []
     now = {name for fact in later for name in _names_now(fact)}
+    now.update(name for title in titles for name in _NAMES.findall(title))
     for fact in reversed(facts):
         if now.isdisjoint(_NAMES.findall(fact)):
             kept.insert(0, fact)
@@ -283,7 +322,9 @@ def _fact_worth(fact: str, place: int) -> float:
     if fact[-1] == ":" or any(load_pattern("statements", one).search(fact) for one in names):
         return 0.0
     leans = load_pattern("statements", "leans").match(fact) or _GOES_ON.match(fact)
-    return statement_worth(Statement(fact)) + max(0.8 - 0.2 * place, 0.0) - bool(leans)
+    added = find_cues(fact) <= {"result"} and load_pattern("statements", "an addition").match(fact)
+    less = bool(leans) + bool(added)  # the code itself says what was added
+    return statement_worth(Statement(fact)) + max(0.8 - 0.2 * place, 0.0) - less
 
 
 # --- open -----------------------------------------------------------------------------------------
@@ -309,7 +350,7 @@ def find_open_ends(cards: Sequence[Item], now: int) -> Iterator[OpenEnd]:
         whole = card_status(card) == "open" or (last and card_status(card) == "failed")
         went_on = card.subtitle.endswith(_BROKEN_INTO)  # the same session has, with something
         whole = whole and not went_on and not is_finished(card, later)
-        ends = [] if went_on else ends
+        ends = [] if went_on or card_status(card) == "replaced" else ends
         later.append(card)
         if len(sessions) > (_OPEN_SESSIONS if card.files_modified else _NEAR_SESSIONS):
             continue  # others have gone on from there

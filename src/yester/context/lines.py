@@ -23,7 +23,7 @@ ESTIMATE_NOTE = (
 )
 OPEN, CLOSE = "“", "”"
 _INNER_QUOTES = str.maketrans(dict.fromkeys("“”„‟〝〞", '"'))
-TITLE, NAME, _WHY = 100, 40, 240  # characters
+TITLE, NAME, PATH, _WHY = 100, 40, 60, 240  # characters
 _FILES = 2  # named in a line
 _STALE = 100
 SPEAKERS = {
@@ -130,14 +130,14 @@ def card_line(
     label = f" {word}" if word else ""
     if word == "changed" and not evidence.startswith("only "):
         label += ", not verified"
-    edited = list(dict.fromkeys(name.rsplit("/", 1)[-1] for name in card.files_modified))[:_FILES]
+    edited = name_places(card.files_modified[:_FILES])
     said = (card.title or card.sections.get("request", ""), why or card.body, evidence)
     title, why, evidence, *rest = clean_texts((*said, *edited, *names[:_FILES]))
     title, why = shorten_text(title, TITLE), shorten_text(why, most)
     if why.replace("`", "").startswith(title.rstrip("…")[:40]):  # the title is its beginning
         title, why = max(title, why, key=len), ""
     reason = f" {quote_text(why)}" if why else ""
-    short = [quote_name(shorten_text(name, NAME)) for name in rest]
+    short = [quote_name(shorten_text(name, PATH)) for name in rest]
     evidence = evidence.removeprefix("not verified").lstrip("; ")
     proof = shorten_text(evidence, TITLE) if word != "answered" else ""
     day = calendar.day_label(card.epoch) if dated else ""
@@ -146,6 +146,19 @@ def card_line(
         facts += f"; names {', '.join(shared)}"
     told = f"{card.id}{label}{origin}: {quote_text(title)}{reason}"
     return f"{told} ({facts})" if facts else told
+
+
+def name_places(files: Sequence[str]) -> list[str]:
+    """Where files are: the ends of long paths, and of a second file of a folder its name."""
+    told: list[str] = []
+    folders: set[str] = set()
+    for file in files:
+        folder, _, name = file.rpartition("/")
+        while len(file) > PATH and "/" in file:
+            file = file.partition("/")[2]
+        told.append(name if folder in folders else file)
+        folders.add(folder)
+    return told
 
 
 def item_type(one: Item | Hit) -> str:

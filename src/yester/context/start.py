@@ -7,6 +7,7 @@
     before      the turn that says most of each of the two sessions before that
     decided     decisions and what was kept on purpose
     failing     commands that do not work here, and what does instead
+    checks      commands by which the work of several sessions was checked
     at hand     what is known about the branch and the files that are changed
     earlier     titles of other sessions, one each
 
@@ -31,12 +32,13 @@ from yester.context.cards import (
     TO_COMMIT,
     OpenEnd,
     add_details,
-    describe_hit,
     drop_doubles,
     drop_overtaken,
     find_card,
+    find_checks,
     find_open_ends,
     is_passing,
+    is_past,
     is_work,
     read_cards,
     read_facts,
@@ -45,12 +47,14 @@ from yester.context.lines import (
     TITLE,
     card_line,
     card_status,
+    hit_line,
     item_line,
     join_title,
     one_line,
     origin_text,
     quote_text,
     short_name,
+    stale_text,
 )
 from yester.context.talk import phrase_meaning, trivial
 from yester.fence import MOST_UNITS, count_units
@@ -68,7 +72,7 @@ from yester.model import (
     sharer_of,
     team_user,
 )
-from yester.recall.beginning import relevant_hits
+from yester.recall.beginning import branch_words, relevant_hits
 from yester.store.contract import Store
 from yester.tables import load_pattern
 from yester.text.document import estimate_tokens
@@ -76,7 +80,7 @@ from yester.text.statements import is_chore
 
 _SESSIONS = 40  # last sessions among which one is looked for that has no summary yet
 _WAITING = 500  # newest sessions that wait to be distilled
-_OPEN, _LAST, _DECIDED, _AT_HAND, _EARLIER = 5, 6, 4, 3, 5  # lines; titles
+_OPEN, _LAST, _DECIDED, _AT_HAND, _EARLIER = 5, 6, 4, 3, 3  # lines; titles
 _ANSWERS = 2  # beside work
 _BEFORE = 2  # sessions before the last one of which a line is told
 _DETAILS = 900  # characters of what is told of all turns of a session besides their titles
@@ -88,6 +92,7 @@ _UNCOMMITTED = 4  # files named
 _TELLING = 12  # characters of last words that say something
 _NEXT = 5  # prompts after a card, sub-agents' among them
 _FAILING = 2  # commands that do not work here
+_CHECKS, _USUAL = 3, 0.2  # commands that do; share of the sessions of the most usual
 _FINE = re.compile(r"\b(?:works|done|fine|good|perfect|passt)\b|没问题", re.I)
 _ANSWERED = re.compile(r'\A"(.{1,400}?)"\s*=\s*"(.+)"\Z')  # a question and what the user chose
 _ASKED, _ANSWER, _CHOSEN = 120, 80, 240  # characters
@@ -188,12 +193,14 @@ def at_start(
     _add_last(block, project, [c for c in own if c.session != here.session], exchange)
     best = _best_turns(block, [*cards, *_loose(store, project, cards)])
     if not again:
-        before = _card_lines(block, filter(_is_finished, best), _DETAILS // 4, dated=True)
+        before = filter(_is_finished, _put_branch_first(block, project, best))
         heading = "Before that" if block.turns else "Earlier sessions"
-        block.add_lines(heading, "before", before, _BEFORE)
+        lines = _card_lines(block, before, _DETAILS // 4, dated=True)
+        block.add_lines(heading, "before", lines, _BEFORE)
     block.add_lines("Decided", "decided", _decided_lines(block, project), _DECIDED)
     failing = _failing_lines(store, project)
     block.add_lines("Does not work here", "fails here", failing, _FAILING)
+    _add_checks(block)
     _add_at_hand(block)
     _add_titles(block, best)
     return join_contexts(rules, page.finish_page())
@@ -320,7 +327,7 @@ def _add_cards(block: _Block, heading: str, reason: str, cards: Sequence[Item]) 
     """The last turns of a session, the oldest first; is there something to tell of it? Of answers
     those that later turns have not overtaken."""
     telling = drop_doubles([card for card in cards if is_work(card)])
-    new = [card for card in telling if not block.is_told(card)]
+    new = [card for card in telling if not (block.is_told(card) or is_past(card, cards))]
     work = [card for card in new if card_status(card) != "answered"]
     answers = [card for card in new if card not in work and not (work and is_passing(card, cards))]
     best = [*work, *answers[: _ANSWERS if work else _LAST]][:_LAST]
@@ -333,19 +340,22 @@ def _card_lines(
     block: _Block, cards: Iterable[Item], room: int, dated: bool = False
 ) -> Iterator[_Line]:
     """Turns with what is known of them in detail."""
-    room = min(room, _LONGEST)
     for card in cards:
-        facts = block.read_facts(card)
-        later = [one for one in block.cards if one.session == card.session and one.files_modified]
-        later = [one for one in later if one.epoch > card.epoch]
-        said = [fact for one in later for fact in facts.get(one.prompt_number, [])]
-        own = drop_overtaken(facts.get(card.prompt_number, []), said)
-        holds = card  # what an answer explains stays
-        if card_status(card) != "answered" and not drop_overtaken([card.body], [*own, *said]):
-            holds = replace(card, body="")
-        why = add_details(holds, own, room, later)
-        line = card_line(holds, block.here.calendar, why, dated=dated, most=_LONGEST)
-        yield _Line(line, card.id, card)
+        yield _Line(_detailed_line(block, card, room, dated), card.id, card)
+
+
+def _detailed_line(block: _Block, card: Item, room: int, dated: bool) -> str:
+    facts = block.read_facts(card)
+    later = [one for one in block.cards if one.session == card.session and one.files_modified]
+    later = [one for one in later if one.epoch > card.epoch]
+    said = [fact for one in later for fact in facts.get(one.prompt_number, [])]
+    titles = [one.title for one in later]
+    own = drop_overtaken(facts.get(card.prompt_number, []), said, titles)
+    holds = card  # what an answer explains stays
+    if card_status(card) != "answered" and not drop_overtaken([card.body], [*own, *said]):
+        holds = replace(card, body="")
+    why = add_details(holds, own, min(room, _LONGEST), later)
+    return card_line(holds, block.here.calendar, why, dated=dated, most=_LONGEST)
 
 
 def _add_words(block: _Block, session: Session, heading: str) -> None:
@@ -412,8 +422,9 @@ def _heading(block: _Block, session: Session | None, ended: int, cards: Sequence
         told.append(f"{prompts} prompt{'' if prompts == 1 else 's'}")
     if session is not None and session.branch:
         told.append(f"branch {short_name(session.branch)}")
-    if any(map(_is_finished, cards)) and not any(map(_has_commit, cards)):
-        told.append("nothing committed")
+    repository = block.here.signals is not None and block.here.signals.head
+    if not repository and any(map(_is_finished, cards)) and not any(map(_has_commit, cards)):
+        told.append("nothing committed")  # git knows what was committed since
     return f"Last session ({', '.join(told)})"
 
 
@@ -457,6 +468,16 @@ def _failing_lines(store: Store, project: Filters) -> Iterator[_Line]:
             yield _Line(text, item.id, item)
 
 
+def _add_checks(block: _Block) -> None:
+    """How the work is checked here: what has passed in several sessions, most often first."""
+    passed = find_checks(block.cards)
+    best = sorted(passed, key=lambda run: -len(passed[run]))[:_CHECKS]
+    usual = [run for run in best if len(passed[run]) >= _USUAL * len(passed[best[0]])]
+    if usual:
+        line = f"Checks here: {' · '.join(one_line(run, TITLE) for run in usual)}"
+        block.page.add_line(line, passed[usual[0]][0].id, "passes here")
+
+
 def _add_at_hand(block: _Block) -> None:
     signals = block.here.signals
     if signals is not None:
@@ -473,10 +494,13 @@ def _lines_at_hand(block: _Block, signals: Signals) -> Iterator[_Line]:
     for hit in hits:
         if block.is_told(hit) or loads_itself(here.client, hit.ref):
             continue
-        if hit.kind == "prompt" and find_card(block.store, hit) is None:
-            continue  # what came of it is not known
-        id_, text = describe_hit(block.store, hit, here.calendar, _NOTE)
-        yield _Line(text, id_, hit, hit.score)
+        card = find_card(block.store, hit)
+        if card is not None:
+            line = _detailed_line(block, card, _NOTE, dated=True) + stale_text(hit)
+            yield _Line(line, card.id, hit, hit.score)
+        elif hit.kind != "prompt":  # what came of it is not known
+            line = hit_line(hit, here.calendar, join_title(hit.title, one_line(hit.text, _NOTE)))
+            yield _Line(line, hit.id, hit, hit.score)
 
 
 def _signs(signals: Signals) -> str:
@@ -507,6 +531,16 @@ def _best_turns(block: _Block, cards: Iterable[Item]) -> list[Item]:
             by_session.setdefault(card.session or f"item {card.id}", []).append(card)
     best = [max(own, key=lambda card: _weight(card, files)) for own in by_session.values()]
     return sorted(best, key=lambda card: files.isdisjoint(card.files_modified))
+
+
+def _put_branch_first(block: _Block, project: Filters, cards: Sequence[Item]) -> list[Item]:
+    """Turns of sessions on the branch that is checked out go before others, unless all work is."""
+    signals = block.here.signals
+    if signals is None or not branch_words(signals):
+        return list(cards)
+    sessions = block.store.sessions(project, Paging(_SESSIONS))
+    own = {one.key for one in sessions if one.branch == signals.branch}
+    return sorted(cards, key=lambda card: card.session not in own)
 
 
 def _add_titles(block: _Block, cards: Iterable[Item]) -> None:
