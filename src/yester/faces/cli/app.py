@@ -328,13 +328,14 @@ class Output(NamedTuple):
     """What a command answers: a value for programs (a tuple: several, each on a line of its own),
     lines for people, made when they are read, with `warnings` before and a `hint` behind them.
 
-    Where there is `nothing` to show, that is said to people, and the exit code is 1; an `error` is
-    raised when the rest has been printed.
+    Without what should be `found`, `nothing` is said to people, and the exit code is 1; an `error`
+    is raised when the rest has been printed.
     """
 
     value: object
     lines: Iterable[str] = ()
     nothing: str = ""
+    found: object = ()
     code: int = 0
     warnings: Iterable[str] = ()
     hint: str = ""
@@ -388,9 +389,10 @@ def _print_output(app: App, output: Output, as_json: bool, fenced: bool) -> None
         _print_lines(app, output.lines, fenced)
     if output.error is not None:
         raise output.error
-    for text in filter(None, () if as_json else (output.hint, output.nothing)):
+    nothing = "" if output.found else output.nothing
+    for text in filter(None, () if as_json else (output.hint, nothing)):
         print_note(text)
-    if output.nothing or output.code:
+    if nothing or output.code:
         click.get_current_context().exit(output.code or 1)
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import click
 import msgspec
-from msgspec import structs
 
 from yester.agents.descriptors import detect_session, find_agent
 from yester.capture import ask, rules
@@ -64,8 +63,8 @@ def context_command(
     value |= {"text": given.text, "shown": rows, "left": given.left}
 
     hint = "\n".join(_why_lines(app, rows, given)) if why else ""
-    nothing = "" if given.text else "Nothing would be given."
-    return Output(value, filter(None, [given.text]), nothing, hint=hint)
+    shown = filter(None, [given.text])
+    return Output(value, shown, "Nothing would be given.", given.text, hint=hint)
 
 
 def _explain_off(app: App, folder: str) -> str:
@@ -133,8 +132,8 @@ def fix_command(app: App, /, text: tuple[str, ...], project: str | None) -> Outp
     name = place.key if project or place.key in known else ""
     found = find_fixes(app.memory, FixRequest(text=printed, project=name))
     lines = (f"{shorten_text(one.error, _ERROR)}\n    {one.line}" for one in found.fixes)
-    nothing = "" if found.fixes else "No run that showed this error is recorded with an end."
-    return Output(structs.asdict(found), lines, nothing)
+    nothing = "No run that showed this error is recorded with an end."
+    return Output(found, lines, nothing, found.fixes)
 
 
 # --- feedback -------------------------------------------------------------------------------------

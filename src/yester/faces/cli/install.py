@@ -217,9 +217,9 @@ def backup_command(app: App, listing: bool) -> Output:
     value = [
         {"name": name, "bytes": about.st_size, "epoch": about.st_mtime} for name, about in found
     ]
-    nothing = "" if found else "No backups. Make one: yester backup"
+    nothing = "No backups. Make one: yester backup"
     lines = [[name, f"{about.st_size / 1e6:,.1f} MB"] for name, about in found]
-    return Output({"backups": value}, align_rows(lines, app.width, 0), nothing)
+    return Output({"backups": value}, align_rows(lines, app.width, 0), nothing, found)
 
 
 @command("restore", plain=True)

@@ -158,9 +158,9 @@ def list_command(
         chosen = replace(chosen, projects=(here, GLOBAL.key))
     statuses, wanted = (STATUSES if status == "all" else (status,)), normalise_tags(tags)
     memos = app.reading.memos(chosen, Paging(limit, offset=offset, statuses=statuses), tags=wanted)
-    nothing = "" if memos else 'No memories. Keep one: yester remember "…"'
+    nothing = 'No memories. Keep one: yester remember "…"'
     more = "Those of this project; of all: --all-projects" if others > len(memos) else ""
-    return show_memos(app, memos, form)._replace(nothing=nothing, hint=more)
+    return show_memos(app, memos, form)._replace(nothing=nothing, found=memos, hint=more)
 
 
 @command("memory show", fenced=True)
@@ -178,7 +178,8 @@ def history_command(app: App, memory: str | None, limit: int, form: str) -> Outp
     return Output(
         {"changes": [_change_as_json(change) for change in changes]},
         (line for change in changes for line in _change_lines(change, form)),
-        "" if changes else "No changes.",
+        "No changes.",
+        changes,
     )
 
 
@@ -255,8 +256,8 @@ def _review(app: App, form: str, given: Mapping[str, Any]) -> Output:
         for one in found
     ]
     remarks = ((one.memo, f"{one.check}: {one.text}; {one.fix}") for one in found)
-    nothing = "" if found else "Nothing to look at."
-    return Output({"findings": rows}, _remark_lines(app, remarks, form), nothing)
+    lines = _remark_lines(app, remarks, form)
+    return Output({"findings": rows}, lines, "Nothing to look at.", found)
 
 
 @command("memory lint")
@@ -298,9 +299,8 @@ def gc_command(app: App, really: bool) -> Output:
 
     words = _DONE if really else _WOULD
     lines = (f"{words[one.what]} {format_memo(app, one.memo)}\n    {one.why}" for one in found)
-    nothing = "" if found else "Nothing is due."
-    hint = "" if really or nothing else _NOT_APPLIED
-    return Output({"applied": really, "due": rows}, lines, nothing, hint=hint)
+    hint = _NOT_APPLIED if found and not really else ""
+    return Output({"applied": really, "due": rows}, lines, "Nothing is due.", found, hint=hint)
 
 
 # --- another status -------------------------------------------------------------------------------

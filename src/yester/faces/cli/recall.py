@@ -267,8 +267,8 @@ def timeline_command(
         "took_ms": round((time.perf_counter() - began) * 1000, 2),
     }  # fmt: skip
     lines = whole_lines(app, hits, marked) if full else _timeline_lines(app, found)
-    nothing = "" if hits else "Nothing around it. Try other filters, or --all-projects."
-    return Output(value, lines, nothing, error=error)
+    nothing = "Nothing around it. Try other filters, or --all-projects."
+    return Output(value, lines, nothing, hits, error=error)
 
 
 def _timeline_lines(app: App, found: Timeline) -> Iterator[str]:

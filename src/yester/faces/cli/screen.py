@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from codecs import lookup
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import chain
@@ -260,22 +260,28 @@ def align_rows(rows: Sequence[Sequence[Cell]], room: int, flexible: int) -> Iter
         return
     if not plain:
         return
-    widths = [max(map(text_width, column)) for column in zip(*_texts(plain), strict=True)]
+    widths = _column_widths(plain)
     gaps = 2 * (sum(map(bool, widths)) - 1)
-    widths[flexible] = min(
-        widths[flexible], max(_LEAST, room - gaps - sum(widths) + widths[flexible])
-    )
-    for row in plain:
-        cells = []
-        for (text, code), width in zip(row, widths, strict=True):
-            short = cut_text(text, width)
-            if width:
-                cells.append(style_text(short, code) + " " * (width - text_width(short)))
-        yield "  ".join(cells).rstrip()
+    left = max(_LEAST, room - gaps - sum(widths) + widths[flexible])
+    widths[flexible] = min(widths[flexible], left)
+    yield from (_pad_cells(row, widths) for row in plain)
 
 
-def _texts(rows: Sequence[Sequence[tuple[str, str]]]) -> list[list[str]]:
-    return [[text for text, _ in row] for row in rows]
+def _column_widths(rows: Sequence[Sequence[tuple[str, str]]]) -> list[int]:
+    return [max(text_width(text) for text, _ in column) for column in zip(*rows, strict=True)]
+
+
+def _pad_cells(
+    row: Sequence[tuple[str, str]], widths: Sequence[int], numbers: Collection[int] = ()
+) -> str:
+    """A line of a table, its `numbers` at the right of their columns."""
+    cells = []
+    for place, ((text, code), width) in enumerate(zip(row, widths, strict=True)):
+        short = cut_text(text, width)
+        shown, space = style_text(short, code), " " * (width - text_width(short))
+        if width:
+            cells.append(space + shown if place in numbers else shown + space)
+    return "  ".join(cells).rstrip()
 
 
 def table_lines(records: Sequence[Any], title: str = "", *columns: str) -> Iterator[str]:
@@ -289,27 +295,18 @@ def table_lines(records: Sequence[Any], title: str = "", *columns: str) -> Itera
     rows = [{name: row[name] for name in columns or row} for row in rows]
     if title:
         yield f"\n{make_bold(title)}"
-    cells = [[name.replace("_", " ") for name in rows[0]]]
-    cells += [[_format_cell(value) for value in row.values()] for row in rows]
-    width = terminal_width(sys.stdout) - 2
-    widths = [max(map(text_width, column)) for column in zip(*cells, strict=True)]
+    cells = [[(name.replace("_", " "), "") for name in rows[0]]]
+    cells += [[(_format_cell(value), "") for value in row.values()] for row in rows]
+    width, widths = terminal_width(sys.stdout) - 2, _column_widths(cells)
     while width > 0 and sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > 8:
         widths[widths.index(max(widths))] -= 1
     numbers = [
-        all(isinstance(row[name], int | float) and row[name] is not True for row in rows)
-        for name in rows[0]
+        place
+        for place, name in enumerate(rows[0])
+        if all(isinstance(row[name], int | float) and row[name] is not True for row in rows)
     ]
     for place, line in enumerate(cells):
-        padded = [
-            _pad_cell(cut_text(cell, room), room, number)
-            for cell, room, number in zip(line, widths, numbers, strict=True)
-        ]
-        yield "  " + style_text("  ".join(padded).rstrip(), "" if place else "2")
-
-
-def _pad_cell(text: str, width: int, number: bool) -> str:
-    space = " " * (width - text_width(text))
-    return space + text if number else text + space
+        yield "  " + style_text(_pad_cells(line, widths, numbers), "" if place else "2")
 
 
 def _format_cell(value: object) -> str:

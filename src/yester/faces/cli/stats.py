@@ -79,9 +79,9 @@ def projects_command(app: App, private: tuple[str, ...], shared: tuple[str, ...]
             set_private(app.memory, PrivateRequest(key=name, private=kept))
     warnings = filter(None, [warn_shared(app.memory, name) for name in private])
     found = list_projects(app.memory, NoRequest())
-    nothing = "" if found.projects else "No projects yet. Run: yester index"
+    nothing = "No projects yet. Run: yester index"
     lines = table_lines(found.projects, "", "name", "private", "items", "sessions", "root")
-    return Output(found, lines, nothing, warnings=warnings)
+    return Output(found, lines, nothing, found.projects, warnings=warnings)
 
 
 def _total_lines(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from yester.agents.ancestors import find_agent_here
 from yester.caller import Role, Scope
@@ -45,7 +45,7 @@ def team_init_command(app: App, owner: str, database: str) -> Output:
             raise UsageError(f"{owner} is {known[0]} here; yester team add {owner} --role owner")
         directory.put_account(owner, "owner")
         lines = [f"tenant {directory.tenant} is ready; {owner} is its owner"]
-        made = _issue_token(app, directory, owner, "team init", (), (), 90)
+        made = _issue_token(app, directory, owner, "team init", 90)
     return Output(
         {"tenant": directory.tenant, **made}, [*lines, str(made["token"])],
         warnings=[] if ready else [_ROLE], hint=_ONCE,
@@ -85,8 +85,7 @@ def team_users_command(app: App, database: str) -> Output:
         f"{one.name:<20} {'out' if one.ended else one.role:<7} {count_noun(one.tokens, 'token')}"
         for one in found
     ]
-    nothing = "" if found else "nobody is in; yester team init NAME"
-    return Output({"users": found}, lines, nothing=nothing)
+    return Output({"users": found}, lines, "nobody is in; yester team init NAME", found)
 
 
 @command("team token")
@@ -104,20 +103,15 @@ def team_token_command(
     It goes into the header `Authorization: Bearer TOKEN`.
     """
     with _open_directory(app, database) as directory:
-        made = _issue_token(app, directory, user, label, scopes, projects, days)
+        made = _issue_token(app, directory, user, label, days, scopes, projects)
     return Output(made, [str(made["token"])], hint=_ONCE)
 
 
 def _issue_token(
-    app: App,
-    directory: Directory,
-    user: str,
-    label: str,
-    scopes: Sequence[Scope],
-    projects: Sequence[str],
-    days: int,
+    app: App, directory: Directory, user: str, label: str, days: int, *allowed: Sequence[Any]
 ) -> dict[str, object]:
-    expires = app.now + days * DAY if days else 0
+    """`allowed`: scopes, and projects; without them whatever the role allows."""
+    expires, (scopes, projects) = app.now + days * DAY if days else 0, allowed or ((), ())
     number, token = directory.issue_token(user, label, scopes, projects, expires)
     return {"user": user, "number": number, "token": token, "expires": expires}
 
@@ -129,18 +123,17 @@ def team_tokens_command(app: App, database: str) -> Output:
         found = directory.tokens()
     lines = []
     for one in found:
-        state = "revoked" if one.revoked else "for good" if not one.expires else ""
-        state = (
-            state or f"{'until' if one.expires > app.now else 'ended'} {format_day(one.expires)}"
-        )
+        ends = f"{'until' if one.expires > app.now else 'ended'} {format_day(one.expires)}"
+        state = "revoked" if one.revoked else ends if one.expires else "for good"
         used = f"used {format_minute(one.used)}" if one.used else "never used"
         where = f" in {', '.join(one.projects)}" if one.projects else ""
         name = f" ({one.name})" if one.name else ""
         lines.append(
             f"{one.id:>4} {one.user}{name}: {', '.join(one.scopes)}{where}; {state}; {used}"
         )
-    nothing = "" if found else "there is none; yester team token NAME makes one"
-    return Output({"tokens": found}, lines, nothing=nothing)
+    return Output(
+        {"tokens": found}, lines, "there is none; yester team token NAME makes one", found
+    )
 
 
 @command("team revoke")
@@ -180,4 +173,4 @@ def team_audit_command(app: App, limit: int, database: str) -> Output:
         f"{f' [{one.token}]' if one.token else ''} {one.action} {one.about} {one.outcome}"
         for one in found
     ]
-    return Output({"acts": found}, lines, nothing="" if found else "nothing yet")
+    return Output({"acts": found}, lines, "nothing yet", found)

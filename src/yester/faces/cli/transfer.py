@@ -222,9 +222,8 @@ def markdown_command(app: App, folder: Path, projects: tuple[str, ...]) -> Outpu
     """
     chosen = [app.memory.find_project(name) for name in projects] or app.reading.projects()
     files = [str(path) for path in pages.write_markdown(app.reading, folder, chosen)]
-    nothing = "" if files else "Nothing to export."
     said = [f"{count_noun(len(files), 'file')} in {folder}"] if files else []
-    return Output({"files": files}, said, nothing)
+    return Output({"files": files}, said, "Nothing to export.", files)
 
 
 @command("export session")
