@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from yester.clock import DAY
 from yester.config import Config, load_config
-from yester.errors import ConfigError, NotFound, StoreError, UsageError
+from yester.errors import ConfigError, NotFound, NotYours, StoreError, UsageError
 from yester.model import ANYTHING, Filters, Item, Paging, Project, Session, replace
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from yester.caller import Caller
     from yester.git import Signals
     from yester.memories.memory import Author
+    from yester.project import Projects
     from yester.recall.rank import Weights
     from yester.recall.recall import Answer, Asked
     from yester.recall.staleness import GitFacts, Staleness, Work
@@ -209,6 +210,11 @@ class Memory:
 
         return Author(self.who, self.now, self.origin, why)
 
+    def require_user(self, what: str, fix: str = "") -> None:
+        """Raises where a program asks for what the user alone may say."""
+        if self.origin != "user":
+            raise NotYours(what, fix)
+
     # --- the store ------------------------------------------------------------------------------
 
     @property
@@ -361,18 +367,21 @@ class Memory:
         return self.embedder if self._compares_vectors() else None
 
     @property
-    def current_project(self) -> Project:
-        """The project of the folder in which questions are asked."""
+    def projects(self) -> Projects:
+        """Folders as projects."""
         from yester.project import Projects
 
-        return Projects(self.config.projects, private=self.config.private).by_folder(self.cwd)
+        return Projects(self.config.projects, private=self.config.private)
+
+    @property
+    def current_project(self) -> Project:
+        """The project of the folder in which questions are asked."""
+        return self.projects.by_folder(self.cwd)
 
     @property
     def private_projects(self) -> frozenset[str]:
         """Keys of those whose memory stays in them."""
-        from yester.project import Projects
-
-        return Projects(self.config.projects, private=self.config.private).private
+        return self.projects.private
 
     def narrow_filters(self, filters: Filters, query: str) -> Filters:
         """Where a question names no project it means all of them or, where the user has set

@@ -277,6 +277,11 @@ def find_secrets(text: str) -> list[tuple[int, int, str]]:
     return _find_in(text, raw, raw.lower())
 
 
+def secret_kinds(text: str) -> list[str]:
+    """Of what kind each secret of a text is, also of those that the user has named."""
+    return [name for _, _, name in (*find_secrets(text), *find_named(text))]
+
+
 def _find_in(text: str, raw: bytes, folded: bytes) -> list[tuple[int, int, str]]:
     awake = _find_awake_rules(raw, folded)
     found = _merge_matches(raw, folded, awake) if awake else []

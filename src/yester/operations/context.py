@@ -232,7 +232,7 @@ def find_wanted(memory: Memory, named: str, cwd: str) -> Session:
     """The session that is named; without a name the last in this folder's project."""
     if named:
         return memory.find_session(named)
-    key = Projects(memory.config.projects).by_folder(cwd).key
+    key = memory.projects.by_folder(cwd).key
     found = memory.reading.sessions(Filters(projects=(key,)), Paging(_LATEST))
     own = next((one for one in found if not team_user(one.key)), None)
     if own is None:
@@ -276,7 +276,7 @@ def pack_session(memory: Memory, session: Session) -> str:
     budget = TOKENS - estimate_tokens(head)
     wanted = ContextRequest(
         "SessionStart", session.cwd, budget=budget, session=session.key, source="compact",
-        project=Projects(memory.config.projects).by_key(session.project),
+        project=memory.projects.by_key(session.project),
     )  # fmt: skip
     known = build_context(memory, wanted).text or "Nothing besides."
     return head + known + _list_open(memory, session)

@@ -26,7 +26,6 @@ from yester.model import Filters, Item, Paging, Project, TurnKey
 from yester.operations import fields, items
 from yester.operations.request import Request
 from yester.operations.turns import TurnRow, describe_turns
-from yester.project import Projects
 from yester.recall.authors import Stretch, find_line_authors
 from yester.recall.recall import make_hit
 from yester.redact import redact
@@ -173,7 +172,7 @@ def _find_place(memory: Memory, request: LinesRequest) -> _Place:
         fix = "name it from here, or from the project's root"
         raise _unknown_file(f"there is no file {quote_value(file)}", fix, request.file)
     path = found.resolve()
-    project = Projects(memory.config.projects).by_folder(str(path.parent))
+    project = memory.projects.by_folder(str(path.parent))
     root = os.path.realpath(git.find_top(str(path.parent), project.root) or path.parent)
     recorded = memory.cwd or project.key in memory.project_names()
     if not recorded or not path.is_relative_to(root):

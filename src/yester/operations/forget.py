@@ -29,7 +29,7 @@ from msgspec import Meta, Struct, field
 
 from yester.capture.question import ask_worker
 from yester.capture.spool import LARGEST, open_spool, redact_file
-from yester.errors import NotFound, NotYours, StoreBusy, UsageError, YesterError
+from yester.errors import NotFound, StoreBusy, UsageError, YesterError
 from yester.files import read_bytes, replace_file
 from yester.known_secrets import KnownSecrets
 from yester.llm.archive import edit_archives, short_key
@@ -40,7 +40,7 @@ from yester.operate.backups import list_backups
 from yester.operate.purge import open_copy, purge_store, redact_store
 from yester.operations import fields
 from yester.operations.request import DatedRequest, Request, make_filters
-from yester.redact import find_named, find_secrets, redact, strip_private
+from yester.redact import redact, secret_kinds, strip_private
 from yester.sharing.exchange import Progress
 from yester.store import file_store, rewrite_texts, scrub_store, store_files, walk_items
 from yester.store.contract import Store
@@ -75,7 +75,7 @@ class Sample(Struct, kw_only=True):
     title: str
 
 
-class Elsewhere(Struct, kw_only=True):
+class Elsewhere(Struct):
     """What is not yester's to remove, and the command that would."""
 
     path: str
@@ -152,8 +152,7 @@ def forget_items(
 
 def _finish_wish(memory: Memory, progress: Progress) -> bool:
     """Something was begun and not finished: it is now. Only a user may act."""
-    if memory.origin != "user":
-        raise NotYours("what is forgotten is the user's word; a program can only look")
+    memory.require_user("what is forgotten is the user's word; a program can only look")
     wish = load_wish(memory.home)
     if wish is not None:
         grant_wish(memory, wish, progress)
@@ -276,7 +275,7 @@ def _list_transcripts(memory: Memory, found: Forgotten) -> Iterator[Elsewhere]:
         agent = users[path][0].agent if users[path] else "the agent"
         plain = own and Path(path).suffix in (".jsonl", ".json", ".md")
         command = f"rm -- {quote(path)}" if plain else f"delete the session in {agent}"
-        yield Elsewhere(path=path, whose=agent, command=command)
+        yield Elsewhere(path, agent, command)
 
 
 def _list_log(memory: Memory, gone: Sequence[Item]) -> Iterator[Elsewhere]:
@@ -285,8 +284,7 @@ def _list_log(memory: Memory, gone: Sequence[Item]) -> Iterator[Elsewhere]:
 
     state = load_roaming(memory.home) if gone else None
     if state is not None:
-        path, whose = redact(state.to), "yours, encrypted"
-        yield Elsewhere(path=path, whose=whose, command="yester roam --new-key")
+        yield Elsewhere(redact(state.to), "yours, encrypted", "yester roam --new-key")
 
 
 def _list_teams(memory: Memory, gone: Sequence[Item]) -> Iterator[Elsewhere]:
@@ -296,9 +294,7 @@ def _list_teams(memory: Memory, gone: Sequence[Item]) -> Iterator[Elsewhere]:
     projects = {item.project for item in gone}
     for share in load_shares(memory.home).projects:
         if share.project in projects and not share.ended:
-            yield Elsewhere(
-                path=redact(share.to), whose="your team's", command="yester share --now"
-            )  # fmt: skip
+            yield Elsewhere(redact(share.to), "your team's", "yester share --now")
 
 
 def _list_notes(memory: Memory, gone: Sequence[Item]) -> Iterator[Elsewhere]:
@@ -306,13 +302,12 @@ def _list_notes(memory: Memory, gone: Sequence[Item]) -> Iterator[Elsewhere]:
     noted = {item.ref.partition("#")[0] for item in gone if item.source in CURATED}
     for path in sorted(noted):
         if Path(path).is_file():
-            yield Elsewhere(path=path, whose="yours", command=f"edit {quote(path)}")
+            yield Elsewhere(path, "yours", f"edit {quote(path)}")
     roots = {one.key: one.root for one in memory.reading.projects()}
     for memo in memory.reading.memos(ids=[item.id for item in gone if item.kind == "memory"]):
         if root := roots.get(memo.item.project):
             for file in Path(root, INSIDE).glob(f"*/{glob.escape(memo.slug)}.json"):
-                command = f"rm -- {quote(str(file))}"
-                yield Elsewhere(path=str(file), whose="yours", command=command)
+                yield Elsewhere(str(file), "yours", f"rm -- {quote(str(file))}")
 
 
 # --- redact again --------------------------------------------------------------------------------
@@ -531,7 +526,7 @@ def count_secrets(store: Store) -> Counter[str]:
 
     def look(text: str) -> str:
         clean = strip_private(text)
-        found.update(name for _, _, name in (*find_secrets(clean), *find_named(clean)))
+        found.update(secret_kinds(clean))
         found["private"] += clean != text
         return text
 

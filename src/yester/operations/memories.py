@@ -24,7 +24,7 @@ from yester.model import STATUSES, Change, Filters, Injection, Memo, Paging, Pro
 from yester.operations import fields
 from yester.operations.items import Use, describe_use
 from yester.operations.request import DatedRequest, ItemRequest, Request, make_answer, make_filters
-from yester.project import Projects, named_project
+from yester.project import named_project
 from yester.recall.recall import Asked
 from yester.redact import redact, redact_value
 from yester.store.contract import Store
@@ -489,5 +489,5 @@ def find_place(memory: OpenedMemory, name: str) -> tuple[Project, bool]:
     for project in known:
         if name in (project.name, project.key):
             return project, True
-    meant = Projects(memory.config.projects).apply_names(named_project(name))
+    meant = memory.projects.apply_names(named_project(name))
     return meant, any(project.key == meant.key for project in known)

@@ -50,7 +50,7 @@ class Sized(Struct, kw_only=True):
     bytes: int
 
 
-class Leaving(Struct, kw_only=True):
+class Leaving(Struct):
     """What is sent off this machine, or would be, and the setting that says so."""
 
     what: str
@@ -120,33 +120,24 @@ def _name_file(home: Path, path: Path, copy: bool) -> str:
 def _list_leaving(memory: Memory) -> Iterator[Leaving]:
     config = memory.config
     if (roaming := load_roaming(memory.home)) is not None:
-        yield Leaving(
-            what="every item, encrypted, but those of private projects",
-            where=_name_host(roaming.to) or redact(roaming.to), setting="yester roam",
-        )  # fmt: skip
+        where = _name_host(roaming.to) or redact(roaming.to)
+        what = "every item, encrypted, but those of private projects"
+        yield Leaving(what, where, "yester roam")
     for share in load_shares(memory.home).projects:
         if not share.ended:
-            project = memory.project_names().get(share.project, share.project)
-            yield Leaving(
-                what=f"everything of {redact(project)} but its rules and notes",
-                where=_name_host(share.to), setting="yester share",
-            )  # fmt: skip
+            project = redact(memory.project_names().get(share.project, share.project))
+            what = f"everything of {project} but its rules and notes"
+            yield Leaving(what, _name_host(share.to), "yester share")
     if is_server_url(memory.target):
-        yield Leaving(
-            what="everything that is kept, and every question",
-            where=_name_host(str(memory.target)), setting="the file database in yester's folder",
-        )  # fmt: skip
+        what, where = "everything that is kept, and every question", _name_host(str(memory.target))
+        yield Leaving(what, where, "the file database in yester's folder")
     if config["embedder"] == "http":
-        yield Leaving(
-            what="the text of every item, and of every question",
-            where=_name_host(config.text("embed.url")), setting="embedder = http, embed.url",
-        )  # fmt: skip
+        what, where = "the text of every item, and of every question", config.text("embed.url")
+        yield Leaving(what, _name_host(where), "embedder = http, embed.url")
     if (provider := config.text("llm.provider")) != "none":
         where = _name_host(config.text("llm.url")) or f"{provider}'s own address"
-        yield Leaving(
-            what="excerpts of sessions that are distilled, digests and archives, without secrets",
-            where=where, setting=f"llm.provider = {provider}",
-        )  # fmt: skip
+        what = "excerpts of sessions that are distilled, digests and archives, without secrets"
+        yield Leaving(what, where, f"llm.provider = {provider}")
 
 
 def _name_host(url: str) -> str:

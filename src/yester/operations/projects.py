@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from yester import config
-from yester.errors import NotYours, UsageError
+from yester.errors import UsageError
 from yester.memories.memory import GLOBAL
 from yester.memory import Memory
 from yester.model import Join, Paging
@@ -37,6 +37,7 @@ from yester.store.figures import project_parts
 from yester.text.sentences import count_noun
 
 _RESERVED = (GLOBAL.name, EXCLUDED.name)
+_THEIRS = "what projects are called and who sees them is the user's; a program cannot change it"
 
 
 class RenameRequest(Request, kw_only=True):
@@ -95,7 +96,7 @@ def list_projects(memory: Memory, request: NoRequest) -> Projects:  # noqa: ARG0
 
 def rename_project(memory: Memory, request: RenameRequest) -> Projects:
     """Give a project another name, for good; the user's alone."""
-    _refuse_programs(memory)
+    memory.require_user(_THEIRS)
     project, name = memory.find_project(request.key, "key"), request.name
     _refuse_ours(project)
     if name in _RESERVED:
@@ -114,7 +115,7 @@ def rename_project(memory: Memory, request: RenameRequest) -> Projects:
 
 def set_private(memory: Memory, request: PrivateRequest) -> Projects:
     """Keep a project's memory inside it, or no longer; the user's alone."""
-    _refuse_programs(memory)
+    memory.require_user(_THEIRS)
     project = memory.find_project(request.key, "key")
     _refuse_ours(project)
     known = config.load_config(memory.home, {})
@@ -147,7 +148,7 @@ def _write_line(known: config.Config, line: str, private: bool, name: str = "") 
 def merge_projects(memory: Memory, request: MergeRequest) -> Merged:
     """Make one project part of another, with what is captured later; the user's alone."""
     if not request.dry_run:
-        _refuse_programs(memory)
+        memory.require_user(_THEIRS)
     project = memory.find_project(request.source, "from")
     into = memory.find_project(request.into, "into")
     for one in (project, into):
@@ -171,13 +172,6 @@ def merge_projects(memory: Memory, request: MergeRequest) -> Merged:
         items=items, sessions=part.sessions, memories=memories, done=not request.dry_run,
         message=redact(message),
     )  # fmt: skip
-
-
-def _refuse_programs(memory: Memory) -> None:
-    if memory.origin != "user":
-        raise NotYours(
-            "what projects are called and who sees them is the user's; a program cannot change it"
-        )
 
 
 def _refuse_ours(project: Place) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from yester.errors import NotYours, SourceError, UsageError
+from yester.errors import SourceError, UsageError
 from yester.memory import Memory
 from yester.model import LogSegment, Machine
 from yester.operations.forget import forget_marked
@@ -118,10 +118,8 @@ def _outgoing(memory: Memory, store: Store) -> Outgoing:
 
 
 def _open_roam(memory: Memory, url: str, progress: Progress) -> Roam:
-    if memory.origin != "user":
-        raise NotYours("where memory goes is the user's word: they run `yester roam`")
+    memory.require_user("where memory goes is the user's word: they run `yester roam`")
     check_library()
-
     return Roam(
         memory.home, memory.store, open_transport(url, memory.home, os.environ), memory.now,
         memory.private_projects, forget_marked(memory, progress), progress,
@@ -163,8 +161,7 @@ def renew_key(memory: Memory, progress: Progress) -> tuple[Key, Report]:
 
 def stop_roam(memory: Memory) -> str:
     """Everything stays here, and nothing is sent or read any more; what remains elsewhere."""
-    if memory.origin != "user":
-        raise NotYours("where memory goes is the user's word: they run `yester roam --stop`")
+    memory.require_user("where memory goes is the user's word: they run `yester roam --stop`")
     state = load_roaming(memory.home)
     if state is None:
         raise UsageError("this home does not roam")

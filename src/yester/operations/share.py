@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from yester.errors import NotFound, NotYours, SourceError, StoreError, UsageError
+from yester.errors import NotFound, SourceError, StoreError, UsageError
 from yester.memory import Memory
 from yester.model import Item, Project, team_user
 from yester.operations.forget import forget_marked
 from yester.operations.request import NoRequest
 from yester.project import bare_project
-from yester.redact import find_named, find_secrets, redact
+from yester.redact import redact, secret_kinds
 from yester.sharing.exchange import Progress, exchange_lock
 from yester.sharing.lines import Line
 from yester.sharing.server import NotAdmitted, TeamServer, check_address
@@ -38,6 +38,7 @@ from yester.sharing.share import (
 _KEYS = ("git:", "name:")
 _NOBODY = "you"  # who this is on a server that was not asked yet
 _STOPPED = "you stopped it"
+_THEIRS = "what goes to a server is the user's word: they run `yester share`"
 
 
 class Refused(Struct, kw_only=True):
@@ -143,18 +144,11 @@ def _kind_of(line: Line) -> str:
 
 
 def _find_secrets(items: list[Item]) -> Counter[str]:
-    texts = [text for item in items for text in item.texts]
-    return Counter(
-        name for text in texts for _, _, name in (*find_secrets(text), *find_named(text))
-    )
+    texts = (text for item in items for text in item.texts)
+    return Counter(name for text in texts for name in secret_kinds(text))
 
 
 # --- what only the user does ----------------------------------------------------------------------
-
-
-def _check_user(memory: Memory) -> None:
-    if memory.origin != "user":
-        raise NotYours("what goes to a server is the user's word: they run `yester share`")
 
 
 def _find_project(memory: Memory, name: str) -> Project:
@@ -189,7 +183,7 @@ def _refuse_private(memory: Memory, project: Project) -> None:
 def check_share(memory: Memory, name: str, url: str, plain: bool) -> tuple[Project, str]:
     """The project and the server's address, before anything is asked of anybody; UsageError where
     that project does not go there."""
-    _check_user(memory)
+    memory.require_user(_THEIRS)
     url, project = check_address(url, plain), _find_project(memory, name)
     _refuse_private(memory, project)
     share = load_shares(memory.home).find(project.key)
@@ -247,7 +241,7 @@ def warn_shared(memory: Memory, private: str) -> str:
 def run_shares(memory: Memory, progress: Progress) -> list[ShareReport]:
     """Read what others have told, tell what they lack, withdraw what is to be: each project by
     itself."""
-    _check_user(memory)
+    memory.require_user(_THEIRS)
     reports = []
     with exchange_lock(memory.home):
         shares = load_shares(memory.home)
@@ -266,7 +260,7 @@ def run_shares(memory: Memory, progress: Progress) -> list[ShareReport]:
 def stop_share(memory: Memory, name: str, progress: Progress, anyway: bool = False) -> ShareReport:
     """Withdraw what was sent of a project, and share no more of it. What others have shared goes
     from here. `anyway`: also where the server cannot be asked, and what was sent remains there."""
-    _check_user(memory)
+    memory.require_user(_THEIRS)
     project = _find_project(memory, name)
     with exchange_lock(memory.home):
         shares = load_shares(memory.home)

@@ -10,7 +10,7 @@ import click
 
 from yester import config
 from yester.capture import rules
-from yester.errors import ConfigError, NotYours, UsageError, YesterError
+from yester.errors import ConfigError, UsageError, YesterError
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.memories import edit_text
 from yester.operations.request import NoRequest
@@ -96,8 +96,8 @@ def _in_table(name: str) -> bool:
 def _check_permission(app: App, name: str) -> None:
     """What sends data, names a path or widens what is shown is the user's to say."""
     setting = config.find_setting(name) if not _in_table(name) else None
-    if (setting is None or not setting.web) and app.memory.origin != "user":
-        raise NotYours(f"{name} is set by you alone: say it in a terminal of your own")
+    if setting is None or not setting.web:
+        app.memory.require_user(f"{name} is set by you alone: say it in a terminal of your own")
 
 
 def _find_setting(app: App, name: str) -> Setting:
@@ -109,8 +109,7 @@ def _find_setting(app: App, name: str) -> Setting:
 @command("config edit", plain=True)
 def config_edit_command(app: App) -> None:
     """Open config.toml in $EDITOR. What yester would not take is not written."""
-    if app.memory.origin != "user":
-        raise NotYours("config.toml is edited by you alone: do so in a terminal of your own")
+    app.memory.require_user("config.toml is edited by you alone: do so in a terminal of your own")
     path = config.config_file(app.home)
     before = config.read_config_text(path)
     text = before or config.render_template()

@@ -36,7 +36,6 @@ from yester.operations.context import (
     resume_words,
 )
 from yester.operations.items import Use, describe_use, record_feedback
-from yester.project import Projects
 from yester.recall.feedback import usefulness
 from yester.text.document import estimate_tokens, reading_cost
 from yester.text.sentences import shorten_text
@@ -205,7 +204,7 @@ def _change_pause(
         kind, what = "session", session
     else:
         folder = str((path or Path.cwd()).resolve())
-        kind, what = "path", Projects(app.config.projects).by_folder(folder).root or folder
+        kind, what = "path", app.memory.projects.by_folder(folder).root or folder
     shown = {"all": "everywhere", "session": f"in session {what}"}.get(kind, f"in {what}")
     changed = rules.change_pause(app.home, kind, what, app.now, off=off)
     rules.write_hook_rules(app.home, rules.load_rules(app.config))

@@ -259,10 +259,9 @@ def section_command(app: App, file: Path, project: str | None, apply: bool) -> O
     name, texts = str(file), (before.splitlines(), after.splitlines())
     diff = "\n".join(unified_diff(*texts, name, name, lineterm="")).encode("utf-8", "replace")
     if apply:
-        if app.memory.origin != "user":
-            raise NotYours(
-                f"{file} is the user's: `yester export section {file} --apply` is theirs"
-            )
+        app.memory.require_user(
+            f"{file} is the user's: `yester export section {file} --apply` is theirs"
+        )
         if not swap_shared(path, after.encode("utf-8", "surrogateescape"), present):
             raise SourceError(f"{file}: has changed while it was looked at; run it again")
     hint = "" if apply else "nothing was written; say --apply to write it"
@@ -282,8 +281,7 @@ def move_command(app: App, to: str, verify: bool, use: bool) -> Output:
     folder. Nobody writes to either store meanwhile; hooks wait in the spool.
     """
     memory = app.memory
-    if memory.origin != "user":
-        raise NotYours("where a memory is kept is the user's to say", "yester move is theirs")
+    memory.require_user("where a memory is kept is the user's to say", "yester move is theirs")
     place, server = store_location(to), is_server_url(to)
     if use and not server and Path(to).expanduser().resolve() != app.home.resolve():
         raise UsageError(

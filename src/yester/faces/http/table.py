@@ -14,8 +14,7 @@ from msgspec import UNSET, Meta, Struct
 
 from yester import __version__
 from yester.caller import Scope
-from yester.errors import NotYours
-from yester.faces.http.login import USER, Grants, GrantUse
+from yester.faces.http.login import Grants, GrantUse
 from yester.faces.http.request import Problem
 from yester.memory import Memory
 from yester.operate.doctor import examine_quickly
@@ -200,8 +199,7 @@ def list_grants(memory: Memory, request: requests.NoRequest) -> GrantsShown:  # 
 
 def revoke_grants(memory: Memory, request: RevokeRequest) -> Revoked:
     """Lock tabs out: their grants are removed, and what they have been given ends at once."""
-    if memory.origin != USER:
-        raise NotYours("tabs are locked by the user alone")
+    memory.require_user("tabs are locked by the user alone")
     grants = Grants(memory.home)
     return Revoked(revoked=sum(grants.remove(name) for name in set(request.names)))
 
