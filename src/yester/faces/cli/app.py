@@ -46,6 +46,7 @@ MORE: Mapping[str, Commands] = load_table("commands")["more"]
 GROUPS: Mapping[str, Commands] = load_table("commands")["groups"]
 ABOUT: Mapping[str, str] = load_table("commands")["about"]  # groups that do nothing themselves
 STOPPED: Mapping[str, str] = load_table("commands")["stopped"]  # what Ctrl-C leaves of a command
+DOES: Mapping[str, str] = load_table("commands")["does"]  # the help of what has no docstring
 COMMANDS: Commands = {
     name: row for part in SECTIONS for name, row in (SECTIONS[part] | MORE[part]).items()
 }
@@ -197,8 +198,7 @@ class App:
         """The MEMORY.md that Claude Code keeps for this folder."""
         from yester.memories.memory_md import memory_paths
 
-        places = memory_paths(self.claude_folders(), folder)
-        return next((place for place in places if place.is_file()), None)
+        return next(filter(Path.is_file, memory_paths(self.claude_folders(), folder)), None)
 
 
 pass_app = click.make_pass_decorator(App)
@@ -374,7 +374,8 @@ def command(
             function = as_json(function)
         if path in GROUPS:
             return make_group(path, invoke_without_command=True)(add_parameters(function, path))
-        return click.command(path.split()[-1], cls=Command)(add_parameters(function, path))
+        make = click.command(path.split()[-1], cls=Command, help=DOES.get(path))
+        return make(add_parameters(function, path))
 
     return decorate
 
@@ -492,6 +493,13 @@ def read_source(source: str) -> str:
     return data.decode("utf-8", "replace")
 
 
+def read_id(text: str, fix: str = "`yester recall` shows them, e.g. #12") -> int:
+    number = text.removeprefix("#")
+    if not (number.isascii() and number.isdecimal()):
+        raise UsageError(f"{text!r} is no id; {fix}")
+    return int(number)
+
+
 def read_secret(prompt: str, file: Path | None = None) -> str:
     """Never an argument: whoever lists processes would read it. Never a variable: a repository may
     set those."""
@@ -526,7 +534,15 @@ def long_run(label: str, total: int) -> Iterator[Callable[[int], None]]:
 # --- the commands ---------------------------------------------------------------------------------
 
 
-class Command(click.Command):
+class _Named(click.Command):
+    """Says which other names it has."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_help_text(ctx, formatter)
+        _write_other_names(ctx, formatter)
+
+
+class Command(_Named):
     """Says all that is wrong with a call at once."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -550,17 +566,13 @@ class Command(click.Command):
                 found.append(_join_lines(error))
         return dict.fromkeys(found)
 
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_help_text(ctx, formatter)
-        _write_other_names(ctx, formatter)
-
 
 def _join_lines(error: click.BadParameter) -> str:
     """click writes what may be chosen below each other."""
     return " ".join(error.format_message().split())
 
 
-class LazyGroup(click.Group):
+class LazyGroup(_Named, click.Group):
     """Commands are imported when they are run; what they do in a line stands in the table."""
 
     def rows(self) -> Commands:
@@ -601,10 +613,6 @@ class LazyGroup(click.Group):
         alike = get_close_matches(name, self.rows(), 2, 0.6)
         meant = f"Did you mean {' or '.join(alike)}?" if alike else "Those there are: yester help"
         raise click.UsageError(f"There is no command {name!r}. {meant}", ctx)
-
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_help_text(ctx, formatter)
-        _write_other_names(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         write_commands(formatter, "Commands", self.rows())

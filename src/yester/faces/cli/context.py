@@ -20,7 +20,7 @@ from yester.clock import format_minute
 from yester.context.block import Context
 from yester.context.lines import ESTIMATE_NOTE
 from yester.errors import UsageError
-from yester.faces.cli.app import App, Output, command
+from yester.faces.cli.app import App, Output, command, read_id
 from yester.faces.cli.rows import ROOMY
 from yester.faces.cli.screen import Whole, count_noun, table_lines
 from yester.files import replace_file
@@ -151,15 +151,12 @@ def feedback_command(app: App, /, ids: tuple[str, ...], **given: bool) -> Output
         raise UsageError(
             "--useful, --useless, --undo and --reset exclude each other; leave out the others"
         )
-    numbers = [_parse_id(text) for text in ids]
+    numbers = [*map(read_id, ids)]
     record_feedback(app.memory, numbers, "".join(chosen))
     found = describe_use(app.reading, numbers)
-    lines = (f"#{one.id}  {_rate_use(one)}  {_describe_use(one)}" for one in found)
+    rated = ((one, f"use {one.use:+.2f}" if one.use else "not judged") for one in found)
+    lines = (f"#{one.id}  {rate}  {_describe_use(one)}" for one, rate in rated)
     return Output({"items": found}, lines)
-
-
-def _rate_use(one: Use) -> str:
-    return f"use {one.use:+.2f}" if one.use else "not judged"
 
 
 def _describe_use(one: Use | UseCounts) -> str:
@@ -167,13 +164,6 @@ def _describe_use(one: Use | UseCounts) -> str:
     listed = f"listed {count_noun(one.listed, 'time')}" if one.listed else ""
     came = (f"{what} {times}" for what, times in sorted(one.feedback.items()))
     return ", ".join(filter(None, (f"shown in {count_noun(one.shown, 'session')}", listed, *came)))
-
-
-def _parse_id(text: str) -> int:
-    number = text.removeprefix("#")
-    if not number.isdecimal():
-        raise UsageError(f"{text!r} is no id; `yester recall` shows them, e.g. #12")
-    return int(number)
 
 
 # --- switched off ---------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 
 from yester.clock import format_day
 from yester.errors import UsageError, YesterError
-from yester.faces.cli.app import App, Output, command, print_note, read_secret, tell_progress
+from yester.faces.cli.app import App, Output, command, read_id, read_secret, tell_progress
 from yester.faces.cli.screen import (
     align_rows,
     count_noun,
@@ -17,7 +17,7 @@ from yester.faces.cli.screen import (
     table_lines,
     terminal_width,
 )
-from yester.faces.cli.services import drain_spool, end_process
+from yester.faces.cli.services import drain_spool, rest_worker
 from yester.operations import forget
 from yester.operations.privacy import Privacy, Stored, VerifyRequest, show_privacy, verify_absence
 from yester.operations.request import NoRequest, make_request
@@ -43,25 +43,19 @@ def forget_command(
     if verify:
         return _verify_absence(app, names)
     given |= {"dateStart": since, "dateEnd": until, "files": list(given["files"])}
-    request = make_request(forget.ForgetRequest, {}, given | {"ids": [*map(_read_id, names)]})
+    ids = [read_id(name, "words are searched for with --query") for name in names]
+    request = make_request(forget.ForgetRequest, {}, given | {"ids": ids})
     _take_in_spool(app, request.yes)
     found = forget.forget_items(app.memory, request, tell_progress)
     return Output(found, _forgetting_lines(found), hint="" if request.yes else _HOW)
-
-
-def _read_id(name: str) -> int:
-    text = name.removeprefix("#")
-    if not (text.isascii() and text.isdecimal()):
-        raise UsageError(f"{name!r} is no id such as #12; words are searched for with --query")
-    return int(text)
 
 
 def _take_in_spool(app: App, yes: bool) -> None:
     """What waits is part of what there is. Then the worker ends: it may be writing."""
     with suppress(YesterError):  # what cannot be taken in is looked at where it is
         drain_spool(app.home)
-    if yes and end_process(app.home):
-        print_note("the worker has ended; the next session starts it again")
+    if yes:
+        rest_worker(app.home)
 
 
 def _forgetting_lines(found: forget.Forgetting) -> Iterator[str]:

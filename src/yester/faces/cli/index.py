@@ -22,8 +22,7 @@ from yester.cards.sessions import DistilReport, distil_session
 from yester.cards.turns import DistilRules, distilled_items
 from yester.clock import parse_time
 from yester.errors import ModelError, NotFound, SourceError, UsageError
-from yester.faces.cli import app as shared
-from yester.faces.cli.app import App, Output, command, print_note
+from yester.faces.cli.app import App, Output, command, long_run, print_note
 from yester.faces.cli.notes import summarise_notes
 from yester.faces.cli.rows import whole_lines
 from yester.faces.cli.screen import count_noun, join_counts
@@ -89,7 +88,7 @@ def index_command(
     remember_words(_WORDS)
     began = time.monotonic()
     total = sum(path.stat().st_size for _, path in found if path.exists())
-    with shared.long_run("indexing", total) as advance:
+    with long_run("indexing", total) as advance:
         try:
             for agent, path in found:
                 for done in ingest.read_slices(agent, path):
@@ -126,7 +125,7 @@ def _look_back(app: App) -> Iterator[str]:
     waiting = _find_waiting(app, None, backfill=True)
     reader = open_reader(app.config.values, app.home) if waiting else None
     chosen, deadline = DistilRules.of(app.config, reader), time.monotonic() + _LOOKING_BACK
-    with shared.long_run("looking through them", len(waiting)) as advance:
+    with long_run("looking through them", len(waiting)) as advance:
         for one in waiting:
             if time.monotonic() > deadline:
                 break
@@ -157,7 +156,7 @@ def _wait_for_vectors(app: App, waiting: int) -> None:
     from yester.ingest.vectors import embed_waiting
     from yester.text.embed import why_not
 
-    with shared.long_run("vectors", waiting) as advance:
+    with long_run("vectors", waiting) as advance:
         # A worker is at it already; on battery it is not, but here somebody waits.
         while waiting and ask_health(app.home) is not None and not on_battery():
             time.sleep(_LOOK)
@@ -290,7 +289,7 @@ def distil_command(
     reader = open_reader(app.config.values, app.home) if found else None
     chosen, report = DistilRules.of(app.config, reader), DistilReport()
     began = time.monotonic()
-    with shared.long_run("distilling", len(found)) as advance:
+    with long_run("distilling", len(found)) as advance:
         for one in found:
             list(distil_session(store, one, chosen, report, app.now))
             advance(1)

@@ -15,9 +15,9 @@ from yester import config
 from yester.agents.descriptors import CLAUDE_CODE, INSTALLABLE, find_agent
 from yester.capture.homes import home_folder
 from yester.errors import InstallError, UsageError
-from yester.faces.cli.app import App, Output, command, print_note
+from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.screen import align_rows, count_noun, fit_line, style_text, table_lines
-from yester.faces.cli.services import end_process, replace_older_worker
+from yester.faces.cli.services import end_process, replace_older_worker, rest_worker
 from yester.operate import backups, install
 from yester.operate.doctor import examine, examine_way
 from yester.operate.doctor.agents import find_program, read_version
@@ -230,8 +230,7 @@ def restore_command(app: App, backup: str) -> None:
     """
     refuse_server(app.memory.target, "restore")
     with backups.checked_copy(app.home, backup, app.now) as (path, copy):
-        if end_process(app.home):  # what it has in hand belongs to the former store
-            print_note("the worker has ended; the next session starts it again")
+        rest_worker(app.home)  # what it has in hand belongs to the former store
         with take_seat(app.home, 1.0) or nullcontext():
             aside = backups.put_in_place(app.home, copy, app.now)
     click.echo(f"restored {path}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
+from msgspec import json, structs
 
 from yester.agents.notes import find_instructions
 from yester.clock import format_minute
@@ -30,6 +30,7 @@ from yester.memories.memory import GLOBAL, normalise_tags, read_history
 from yester.model import STATUSES, Change, Filters, Memo, Paging, replace
 from yester.operate.notes import lint_notes, propose_changes
 from yester.recall.recall import make_hit
+from yester.store.contract import Store
 from yester.text.sentences import find_snippet
 
 # --- on the screen --------------------------------------------------------------------------------
@@ -173,24 +174,22 @@ def show_command(app: App, memories: tuple[str, ...], form: str) -> Output:
 @command("memory history", fenced=True)
 def history_command(app: App, memory: str | None, limit: int, form: str) -> Output:
     """Show the changes of MEMORY, or of all memories, the newest first."""
-    item = lifecycle.find_memory(app.reading, memory).item.id if memory else 0
-    changes = read_history(app.reading, item, limit)
-    return Output(
-        {"changes": [_change_as_json(change) for change in changes]},
-        (line for change in changes for line in _change_lines(change, form)),
-        "No changes.",
-        changes,
-    )
+    changes = read_history(app.reading, _find_id(app.reading, memory), limit)
+    rows = [
+        structs.asdict(one) | {"memory": one.item, "epoch": one.epoch / 1000} for one in changes
+    ]
+    lines = (line for change in changes for line in _change_lines(change, form))
+    return Output({"changes": rows}, lines, "No changes.", changes)
 
 
-def _change_as_json(change: Change) -> dict[str, Any]:
-    row = {"memory": change.item, "epoch": change.epoch / 1000}
-    return msgspec.structs.asdict(change) | row
+def _find_id(store: Store, name: str | None) -> int:
+    """Of the memory that is named; 0: none is."""
+    return lifecycle.find_memory(store, name).item.id if name else 0
 
 
 def _change_lines(change: Change, form: str) -> Iterator[str]:
     def show_value(value: object) -> str:
-        text = msgspec.json.encode(value).decode()
+        text = json.encode(value).decode()
         return text if form == "full" else find_snippet(text, (), 80)
 
     why = f"  ({change.why})" if change.why else ""
@@ -318,7 +317,7 @@ def _require_terminal(id_: int) -> None:
 _STEP_DONE = {"keep": "kept", "drop": "dropped"}
 
 
-def _status_command(step: str, help_: str) -> click.Command:
+def _status_command(step: str) -> click.Command:
     def change_status(app: App, memories: tuple[str, ...], why: str, force: bool = False) -> Output:
         found = [lifecycle.find_memory(app.store, name) for name in memories]
         by = app.memory.by(why)
@@ -332,22 +331,12 @@ def _status_command(step: str, help_: str) -> click.Command:
         rows = tuple({"done": done, **memo_as_json(app, memo)} for memo in memos)
         return Output(rows, (f"{done} {format_memo(app, memo)}" for memo in memos))
 
-    change_status.__doc__ = help_
     return command(f"memory {step}")(change_status)
 
 
-retire_command = _status_command(
-    "retire", "Take memories out of use. After 30 days `yester memory gc` lets them go."
-)
-archive_command = _status_command(
-    "archive", "Put memories away: never found or shown any more, and never let go."
-)
-restore_command = _status_command("restore", "Bring retired or archived memories back into use.")
-keep_command = _status_command(
-    "keep", "Say yes to proposed rules: from now on agents are told of them."
-)
-drop_command = _status_command(
-    "drop", "Say no to proposed rules, or put active ones away; they are not proposed again."
+keep_command, drop_command = map(_status_command, ("keep", "drop"))
+retire_command, archive_command, restore_command = map(
+    _status_command, ("retire", "archive", "restore")
 )
 
 
@@ -357,8 +346,7 @@ def undo_command(app: App, memory: str | None, why: str) -> Output:
 
     What was just remembered is retired again; what it replaced is back.
     """
-    id_ = lifecycle.find_memory(app.store, memory).item.id if memory else 0
-    memos = lifecycle.undo_change(app.store, app.memory.by(why), id_)
+    memos = lifecycle.undo_change(app.store, app.memory.by(why), _find_id(app.store, memory))
     return Output(
         {"done": "undone", "hits": [memo_as_json(app, memo) for memo in memos]},
         (f"undone {format_memo(app, memo)}" for memo in memos),
@@ -397,11 +385,8 @@ def remember_command(
     if is_rule and app.memory.origin == "user" and not app.speaks_for_user:
         draft = replace(draft, status="proposed")  # nobody says that it is the user's word
 
-    def find_id(name: str | None) -> int:
-        return lifecycle.find_memory(app.store, name).item.id if name else 0
-
     place = GLOBAL if everywhere else app.find_project(project)
-    old = {"update": find_id(update), "supersedes": find_id(supersedes)}
+    old = {"update": _find_id(app.store, update), "supersedes": _find_id(app.store, supersedes)}
     kept = remember.remember(app.store, draft, place, app.memory.by(why), **old)
     choice = kept.choice
     alike = [one for one in (choice.best, *choice.others) if one and one.memo != kept.memo]

@@ -193,10 +193,9 @@ def promote_command(
     item = _find_active_item(app, item_id)
     path = file.absolute() if file else _find_memory_file(app, Path.cwd(), create)
     real = path.resolve()
-    present = read_shared(real)
+    present, before = read_present(real)
     if present is None and not create:
         raise NotFound(f"{path} is not there; to make it: --create")
-    before = (present or b"").decode("utf-8", "surrogateescape")
     if "\0" in before:
         raise SourceError(f"{path}: is not a text file")
     # The title of a note or a prompt only says where it stood.
@@ -213,12 +212,23 @@ def promote_command(
         return
     if present is None:
         make_folder(real.parent, "")
-    if not swap_shared(real, after.encode("utf-8", "surrogateescape"), present):
-        raise SourceError(f"{path}: has changed while it was looked at; run it again")
+    replace_present(real, after, present, path)
     lines = memory_md.split_lines(after)
     click.echo(f"{path}:{number}: {lines[number - 1]}")
     if len(lines) >= memory_md.NEARLY_FULL:
         print_warning(f"{len(lines)} of the {memory_md.MOST_LINES} lines that are loaded")
+
+
+def read_present(path: Path) -> tuple[bytes | None, str]:
+    """A file that others write too, as it is (None: not there) and as text."""
+    present = read_shared(path)
+    return present, (present or b"").decode("utf-8", "surrogateescape")
+
+
+def replace_present(path: Path, text: str, present: bytes | None, named: Path) -> None:
+    """Unless somebody has written it meanwhile."""
+    if not swap_shared(path, text.encode("utf-8", "surrogateescape"), present):
+        raise SourceError(f"{named}: has changed while it was looked at; run it again")
 
 
 def _find_active_item(app: App, text: str) -> Item:
@@ -244,9 +254,8 @@ def _find_memory_file(app: App, cwd: Path, create: bool) -> Path:
             )
         configs = [Path(other)]
     places = memory_paths(configs, cwd)
-    there = next((place for place in places if place.is_file()), None)
-    if there or (create and places):
-        return there or places[0]
+    if there := next(filter(Path.is_file, places), next(iter(places if create else ()), None)):
+        return there
     raise NotFound(f"{cwd} has no {MEMORY} in {configs[0]}; to make it: --create; or name it: --to")
 
 

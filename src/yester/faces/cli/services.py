@@ -178,6 +178,12 @@ def end_process(home: Path, name: str = WORKER) -> int:
     )
 
 
+def rest_worker(home: Path) -> None:
+    """So that nobody else writes."""
+    if end_process(home):
+        print_note("the worker has ended; the next session starts it again")
+
+
 def _has_ended(home: Path, name: str, pid: int, patience: float, killed: bool = False) -> bool:
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
@@ -241,10 +247,11 @@ def worker_drain_command(app: App) -> Output:
 def _signs_of_work(home: Path, pid: int) -> tuple[int, int]:
     """What changes while a process that answers nobody, such as another drain, takes events in: how
     many wait, and its processor time where the system shows it."""
+    ticks = 0
     with suppress(OSError):
         words = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
-        return len(open_spool(home, os.environ).list_waiting()), int(words[11]) + int(words[12])
-    return len(open_spool(home, os.environ).list_waiting()), 0
+        ticks = int(words[11]) + int(words[12])
+    return len(open_spool(home, os.environ).list_waiting()), ticks
 
 
 def drain_spool(home: Path) -> tuple[int, bool]:
@@ -393,7 +400,11 @@ def _serve_many(
     memory = Memory(app.home, environ, who="http", origin="agent", database=url)
     host = f"[{listen}]" if ":" in listen else listen
     _say(f"serving http{'s' if tls else ''}://{host}:{sock.getsockname()[1]}, pid {os.getpid()}")
-    serve_many(TeamApp(memory, gate, _say_failure, metrics_token=token), sock, **tls)
+
+    def say_failure(what: str, error: BaseException) -> None:
+        _say(process.describe_failure(what, error))
+
+    serve_many(TeamApp(memory, gate, say_failure, metrics_token=token), sock, **tls)
     _say("ended")
 
 
@@ -428,10 +439,6 @@ def _load_certificate(cert: Path | None, key: Path | None) -> dict[str, str]:
 def _say(text: str) -> None:
     """A server's log goes where whoever started it collects it."""
     click.echo(text, err=True)
-
-
-def _say_failure(what: str, error: BaseException) -> None:
-    _say(process.describe_failure(what, error))
 
 
 @command("ui", plain=True)

@@ -54,8 +54,7 @@ def describe_status(memory: Memory) -> dict[str, Any]:
             "of_hooks": store.totals("undistilled", where={"hooked": 1})[0][0],
         },
         "vectors": {"done": counts.vectors, "waiting": counts.unembedded},
-        "lag_ms": asdict(middle_lag(store, 1_000)),
-        "roam": _describe_roaming(memory), "share": _describe_sharing(memory),
+        "lag_ms": asdict(middle_lag(store, 1_000)), **_describe_exchange(memory),
         "worker": describe_worker(memory.home), "spend": _describe_spending(memory),
         "bytes": counts.bytes,
         "oldest": counts.oldest / 1000 if counts.oldest else None,
@@ -100,16 +99,20 @@ def status_lines(memory: Memory, status: dict[str, Any]) -> Iterator[str]:
         yield "Nothing is indexed yet. Run: yester index"
 
 
-def _describe_roaming(memory: Memory) -> dict[str, Any] | None:
-    """The user's other machines; None where this home does not roam."""
-    if not (memory.home / "roam.json").exists():
-        return None
-    from msgspec import to_builtins
+def _describe_exchange(memory: Memory) -> dict[str, Any]:
+    """The user's other machines, None where this home does not roam; and projects that are shared
+    with a team, or were."""
+    found: dict[str, Any] = {"roam": None, "share": []}
+    if (memory.home / "roam.json").exists() or (memory.home / "share.json").exists():
+        from msgspec import to_builtins
 
-    from yester.operations.request import NoRequest
-    from yester.operations.roam import show_roam
+        from yester.operations.request import NoRequest
+        from yester.operations.roam import show_roam
+        from yester.operations.share import show_sharing
 
-    found: dict[str, Any] = to_builtins(show_roam(memory, NoRequest()))
+        found["share"] = to_builtins(show_sharing(memory, NoRequest()).projects)
+        if (memory.home / "roam.json").exists():
+            found["roam"] = to_builtins(show_roam(memory, NoRequest()))
     return found
 
 
@@ -120,19 +123,6 @@ def _tell_roaming(state: dict[str, Any] | None) -> str:
     waiting = state["waiting"] - state["private"]
     trouble = "; yester roam says what is wrong" if state["problems"] else ""
     return f"{names or 'none but this one yet'}; {count_noun(waiting, 'item')} waiting{trouble}"
-
-
-def _describe_sharing(memory: Memory) -> list[dict[str, Any]]:
-    """Projects that are shared with a team, or were."""
-    if not (memory.home / "share.json").exists():
-        return []
-    from msgspec import to_builtins
-
-    from yester.operations.request import NoRequest
-    from yester.operations.share import show_sharing
-
-    found: list[dict[str, Any]] = to_builtins(show_sharing(memory, NoRequest()).projects)
-    return found
 
 
 def _tell_sharing(projects: list[dict[str, Any]]) -> str:

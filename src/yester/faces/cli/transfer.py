@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,9 @@ from yester.faces.cli.app import (
     print_warning,
     render_json,
 )
+from yester.faces.cli.notes import format_diff, read_present, replace_present
 from yester.faces.cli.screen import count_noun, join_counts, join_kinds, table_lines
-from yester.files import read_shared, replace_file, swap_shared
+from yester.files import replace_file
 from yester.ingest.transcripts import Report
 from yester.operate import pages
 from yester.operate.export import export_lines, write_export
@@ -249,23 +249,20 @@ def section_command(app: App, file: Path, project: str | None, apply: bool) -> O
     """
     whose = app.find_project(project, file.absolute().parent)
     section, path = pages.render_section(app.reading, whose), file.absolute()
-    present = read_shared(path)
-    before = (present or b"").decode("utf-8", "surrogateescape")
+    present, before = read_present(path)
     after = pages.place_section(before, section, file)
     if after == before:
         if not section:
             raise NotFound(f"{whose.name} has no decision and no rule of its own yet")
         return Output({"applied": False, "diff": ""}, [f"{file} says so already"])
-    name, texts = str(file), (before.splitlines(), after.splitlines())
-    diff = "\n".join(unified_diff(*texts, name, name, lineterm="")).encode("utf-8", "replace")
+    diff = format_diff(file, before, after)
     if apply:
         app.memory.require_user(
             f"{file} is the user's: `yester export section {file} --apply` is theirs"
         )
-        if not swap_shared(path, after.encode("utf-8", "surrogateescape"), present):
-            raise SourceError(f"{file}: has changed while it was looked at; run it again")
+        replace_present(path, after, present, file)
     hint = "" if apply else "nothing was written; say --apply to write it"
-    return Output({"applied": apply, "diff": diff.decode()}, [diff.decode()], hint=hint)
+    return Output({"applied": apply, "diff": diff}, [diff], hint=hint)
 
 
 # --- to another engine ----------------------------------------------------------------------------
