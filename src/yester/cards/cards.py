@@ -15,7 +15,7 @@ from functools import partial
 
 from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Fact, Gate, Looked
 from yester.cards.results import find_answer, question_title
-from yester.cards.status import BROKEN_INTO, COMMIT_FAILED, UNSTARTED
+from yester.cards.status import BROKEN_INTO, BROKEN_OFF, COMMIT_FAILED, UNSTARTED
 from yester.cards.titles import (
     find_request,
     heading_title,
@@ -28,12 +28,13 @@ from yester.cards.turns import PLANS, View
 from yester.model import Item, replace
 from yester.tables import load_pattern
 from yester.text.prose import strip_marks
-from yester.text.sentences import split_sentences
 from yester.text.statements import (
+    Statement,
     count_words,
     cut_clause,
     drop_interjection,
     find_cues,
+    is_boilerplate,
     is_reason,
     split_statements,
     telling_terms,
@@ -57,7 +58,7 @@ _OFFER = 300  # characters at the end of a message
 _SHARED = 3  # rare words of what is left in what was done later
 _FEW_WORDS = 5
 _BEGINNING = 24  # characters by which the line is known that a sentence begins
-_LEAD = 180  # characters of a sentence that another one leans on
+_LEAD, _CHOICE = 180, 90  # characters of a sentence that another one leans on; of a choice
 
 _MERGED = re.compile(r"`gh pr merge (\d+)")
 _FENCE = re.compile(r"\A```\w*\n")
@@ -101,6 +102,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
         left.append(f"not committed: {_uncommitted(turn) or title}; {COMMIT_FAILED}")
     said = _left_undone(turn, title, gate) or ([] if left else _waiting(turn, title, committed))
     left += [one for one in said if not _is_overtaken(one, looked.later)]
+    cut_off = status.word == "open" and status.evidence == BROKEN_OFF and turn.closing is None
     fields = {
         "request": [request],
         "investigated": [_investigated(turn)],
@@ -118,7 +120,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     return Item(
         "", "summary", type="turn", epoch=turn.ended, title=title,
         subtitle=status.text if status.word != "talk" else "answered" if left else "",
-        body=_find_cause(looked, title, facts),
+        body=_find_cause(looked, title, facts) or (_last_words(turn) if cut_off else ""),
         sections=_fill_fields(fields), files_read=turn.looked_at[:MOST_FILES],
         files_modified=turn.edited[:MOST_FILES],
     )  # fmt: skip
@@ -258,16 +260,32 @@ def _find_cause(looked: Looked, title: str, facts: Sequence[Fact]) -> str:
 
 
 def _broken_off(turn: View, wanted: str) -> list[str]:
-    """What a turn leaves open: what the user has to decide, with the sentence before it; else what
-    was wanted, where that says what to do."""
-    said = split_sentences(turn.closing.body) if turn.closing is not None else []
-    either = len(said) > 2 and said[-2].lower().startswith("or ")  # what it is asked instead of
-    asks = said[-3 if either else -2 :]
-    if asks:
-        return [" ".join([*(cut_clause(one, _LEAD) for one in asks[:-1]), asks[-1]])]
+    """What a turn leaves open: what the user has to decide, with the choices, else the sentence
+    before it; else what was wanted, where that says what to do."""
+    said = [one.text for one in split_statements(turn.closing.body)] if turn.closing else []
+    if said:
+        choices = [cut_clause(one, _CHOICE) for one in said if _pattern("a choice").match(one)]
+        at = max((at for at, one in enumerate(said) if one[-1:] in "?？"), default=len(said) - 1)
+        either = at > 1 and said[at - 1].lower().startswith("or ")  # what it is asked instead of
+        before = [cut_clause(one, _LEAD) for one in said[max(at - 1 - either, 0) : at]]
+        lead = "; ".join(choices) + "." if len(choices) > 1 else " ".join(before)
+        return [f"{lead} {said[at]}".lstrip()]
     if turn.edited and not is_imperative(wanted):  # "Your way is fine" is nothing that is left
         return [f"broken off in {file_names(turn.edited)}"]
     return [wanted]
+
+
+def _last_words(turn: View) -> str:
+    """The last that was said of how things are, where a turn was broken off."""
+    said = (one for item in reversed(turn.said) for one in reversed(split_statements(item.body)))
+    return next((one.text for one in said if _tells_state(one)), "")
+
+
+def _tells_state(one: Statement) -> bool:
+    whole = one.kind == "paragraph" and one.text[-1:] in ".!。" and not is_boilerplate(one.text)
+    never = (_pattern(name) for name in ("of the agent", "explained away"))
+    long = count_words(one.text) > _FEW_WORDS
+    return whole and long and not any(pattern.search(one.text) for pattern in never)
 
 
 def _uncommitted(turn: View) -> str:

@@ -43,6 +43,7 @@ _NO_NAME = re.compile(r"^-|[*$]")
 # Not files: a branch is made or a side is taken.
 _OTHER_CHECKOUT = {"-b", "-B", "--orphan", "--track", "-t", "--ours", "--theirs", "--detach"}
 UNSTARTED = "plan not started"
+BROKEN_OFF = "broken off"
 BROKEN_INTO = "broken into by the next prompt"
 _EDITED_BACK = "edited back"
 COMMIT_FAILED = "`git commit` failed"
@@ -491,9 +492,9 @@ def _broken_off(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int
     goes_on = _goes_on(turns, at, left, back)
     goes_on |= any(step.main and step.main == deed.main for turn in later for step in turn.steps)
     if deed.ran.refused and (ends or (left and not goes_on)):
-        return UNSTARTED if deed.item.tool in PLANS else "broken off"
+        return UNSTARTED if deed.item.tool in PLANS else BROKEN_OFF
     looks = not left and not deed.ran.command and not any(step.commits for step in turn.steps)
-    return "broken off" if ends and (deed.edited or looks) else ""
+    return BROKEN_OFF if ends and (deed.edited or looks) else ""
 
 
 def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None]:

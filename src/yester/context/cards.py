@@ -39,6 +39,7 @@ _TO_DO = "to do: "  # in the words of cards/cards.py
 _OPEN_SESSIONS, _NEAR_SESSIONS = 6, 2
 _UNSTARTED = "plan not started"  # in the words of cards/status.py
 _BROKEN_INTO = "broken into by the next prompt"  # likewise
+_ASKS = "asks the user"  # likewise
 _SEEN = 5  # turns after one that are looked at when it is distilled
 _SHARED_TERMS = 2
 _SAME = 0.5  # share of the words of what is open that closes it, in a later turn
@@ -55,7 +56,7 @@ _NEW = 0.4  # share of the words of a fact that its line does not have yet
 _CODE = 2
 _TELLING = 0.4  # what a fact is worth at least
 _OF_WORK = re.compile(r":(?:work|found|commit:\w+)\Z")  # observations that tell what came of a turn
-_NOW = re.compile(r"\b(?:now|no longer|instead)\b|\A(?:removed|deleted|renamed|replaced)\b", re.I)
+_NOW = re.compile(r"\b(?:now|no longer|instead)\b|\A(?:remov|delet|renam|replac|drop)\w*\b", re.I)
 _NAMES = re.compile(r"(?<![\w./-])[\w./-]*\w[._/-]\w+|\b[a-z]+[A-Z]\w+|`[^`]+`")
 
 
@@ -352,8 +353,10 @@ def find_open_ends(cards: Sequence[Item], now: int) -> Iterator[OpenEnd]:
         whole = whole and not went_on and not is_finished(card, later)
         ends = [] if went_on or card_status(card) == "replaced" else ends
         later.append(card)
-        if len(sessions) > (_OPEN_SESSIONS if card.files_modified else _NEAR_SESSIONS):
-            continue  # others have gone on from there
+        most = _OPEN_SESSIONS if card.files_modified else _NEAR_SESSIONS
+        tries = card.subtitle.endswith(_ASKS) and reason[-1:] not in ("?", "？")
+        if len(sessions) > (1 if tries else most):
+            continue  # others have gone on from there, or the user has tried it
         if whole:
             # Of a turn that was broken off only the request is known, and part of it may be done.
             bare = card.subtitle.endswith(("broken off", _UNSTARTED))
