@@ -3,7 +3,7 @@ and a file that says how the last one ended."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -25,6 +25,10 @@ def exchange_lock(home: Path) -> AbstractContextManager[None]:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)  # the mode is that of the last one alone
     (home / "run").mkdir(mode=0o700, exist_ok=True)
     return write_lock(home / "run" / "roam.lock", _WAITING)
+
+
+def add_counts(known: dict[str, int], more: Mapping[str, int]) -> None:
+    known |= {name: known.get(name, 0) + number for name, number in more.items() if number}
 
 
 def load_state(path: Path, kind: type[S], fix: str) -> S | None:

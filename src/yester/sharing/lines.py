@@ -31,6 +31,7 @@ from yester.text.document import content_hash
 from yester.tombstones import Marks, Tombstones
 
 _NEVER = object()  # what no value is
+_OWN = ("was", "anew", "origin", "place")  # fields of lines between machines of one owner
 MOST_LINES = 500  # that a server takes or tells at once
 FORGOTTEN = "forgotten"  # in place of a memory, for sets of marks that the log has
 GONE = "gone:"  # how the mark of a version begins that says: it was let go
@@ -97,6 +98,11 @@ _KINDS: dict[str, type[Line]] = {
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
+def kind_of_line(line: Line | None) -> str:
+    """What reports call it; "" where there is none."""
+    return _NAMES[type(line)] if line is not None else ""
+
+
 def encode_line(line: Line) -> bytes:
     return msgspec.json.encode(form_line(line)) + b"\n"
 
@@ -153,6 +159,28 @@ def clean_item(item: Item) -> Item:
     return prepare_item(item, cut=False).item
 
 
+def clean_memo(memo: Memo) -> Memo:
+    """The same of a structured memory."""
+    return replace(
+        memo, item=clean_item(memo.item), version=0, slug=redact(memo.slug),
+        content=redact_value(memo.content), reason=redact(memo.reason),
+    )  # fmt: skip
+
+
+def clean_session(session: Session) -> Session:
+    """Without secrets, and without what only its machine knows of it."""
+    return replace(
+        session, id=0, items=0, prompts=0, cwd="", transcript="",
+        title=redact(session.title), branch=redact(session.branch),
+    )  # fmt: skip
+
+
+def drop_own(line: Line) -> Line:
+    """A line without what only one of the owner's machines tells another."""
+    usual = _usual_values(type(line))
+    return replace(line, **{name: usual[name] for name in _OWN if name in usual})
+
+
 def tell_places(
     store: Store, items: Sequence[Item], told: set[tuple[str, ...]]
 ) -> Iterator[Project | Session]:
@@ -168,10 +196,7 @@ def tell_places(
             told.add(place)
             found = store.session(*place)
             if found is not None and found.project == item.project:
-                yield replace(
-                    found, id=0, items=0, prompts=0, cwd="", transcript="",
-                    title=redact(found.title), branch=redact(found.branch),
-                )  # fmt: skip
+                yield clean_session(found)
 
 
 def tell_items(
@@ -210,10 +235,7 @@ def tell_memory(
     last = next(iter(store.entries(Change, {"item": item.id}, Paging(1))), None)
     over = next(iter(store.get([item.supersedes])), None) if item.supersedes else None
     over = None if over is None or over.project in private else over
-    clean = replace(
-        memo, item=replace(clean_item(item), id=0, supersedes=0), version=0,
-        content=redact_value(memo.content), reason=redact(memo.reason),
-    )  # fmt: skip
+    clean = clean_memo(replace(memo, item=replace(item, id=0, supersedes=0)))
     return MemoryLine(
         item.source, family_ref(item.ref), mark, tuple(parents), clean,
         over.identity if over else None, last.who if last else "",

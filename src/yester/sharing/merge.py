@@ -11,7 +11,7 @@ outcome is the same; no clock says which of two is newer:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -37,7 +37,7 @@ from yester.model import (
     Waiting,
     replace,
 )
-from yester.redact import redact, redact_value
+from yester.redact import redact
 from yester.sharing.lines import (
     FORGOTTEN,
     GONE,
@@ -47,6 +47,8 @@ from yester.sharing.lines import (
     Line,
     MachineLine,
     MemoryLine,
+    clean_memo,
+    clean_session,
     family_ref,
     find_heads,
     hash_item,
@@ -55,6 +57,7 @@ from yester.sharing.lines import (
     mark_of_set,
     name_heads,
     root_of,
+    tell_items,
     tell_memory,
 )
 from yester.store import find_item, walk_items
@@ -124,8 +127,7 @@ class Merge:
             case Project():
                 self.store.put_project(replace(line, name=redact(line.name), root=""))
             case Session():
-                clean = replace(line, title=redact(line.title), branch=redact(line.branch))
-                self.store.put_session(replace(clean, id=0, cwd="", transcript=""))
+                self.store.put_session(clean_session(line))
             case MemoryLine():
                 self.outcome[self._merge_memory(line, place)] += 1
             case GoneLine():
@@ -285,34 +287,30 @@ class Merge:
     def _write_memory(
         self, line: MemoryLine, ref: str, root: str, place: Place, sent_: bool
     ) -> None:
-        store, told = self.store, line.memo
+        store = self.store
         here = find_item(store, (line.source, "memory", ref))
-        if told is None:
+        if line.memo is None:
             if here is not None:
                 self._let_go(here, line)
             return
         if self._is_refused((line.source, "memory", ref), line.anew):
             return
+        told = clean_memo(line.memo)
         known = next(iter(store.memos(ids=[here.id])), None) if here is not None else None
         over = find_item(store, line.supersedes) if line.supersedes else None
         item = replace(
             told.item, id=here.id if here is not None else 0, ref=ref,
             supersedes=over.id if over is not None else told.item.supersedes,
         )  # fmt: skip
-        slug, reason = redact(told.slug), redact(told.reason)
-        if known is not None and known.version:
-            slug = known.slug
-        else:
-            slug = store.free_slug(item.project, slug)
+        before = plain_form(known) if known is not None and known.version else None
+        slug = known.slug if known and before else store.free_slug(item.project, told.slug)
+        reason = told.reason
         if ref != family_ref(ref) and not reason:
             reason = _BESIDE.format(told.slug)
             self.beside.append(slug)
         entry = prepare_item(item)
-        memo = replace(
-            told, item=entry.item, slug=slug, reason=reason, content=redact_value(told.content),
-            version=known.version if known is not None else 0,
-        )  # fmt: skip
-        before = plain_form(known) if known is not None and known.version else None
+        version = known.version if known is not None else 0
+        memo = replace(told, item=entry.item, slug=slug, reason=reason, version=version)
         after = plain_form(memo)
         change = Change(
             0, line.at or self._now, self._who(line, place), "update" if before else "create",
@@ -352,10 +350,29 @@ def kept_ref(item: Item) -> str:
     return "" if item.kind in ("memory", "note") else item.ref
 
 
-def tell_version(
-    store: Store, memo: Memo, own: str, tombstones: Tombstones, private: Collection[str] = ()
-) -> tuple[MemoryLine, LogItem]:
+class Version(NamedTuple):
     """A structured memory as it is now, with what is known of it."""
+
+    line: MemoryLine
+    row: LogItem
+
+
+def tell_all(
+    store: Store, items: Sequence[Item], own: str, tombstones: Tombstones, private: Collection[str]
+) -> Iterator[tuple[Item, ItemLine | Version]]:
+    """What is to be told of items, in this order."""
+    memos = {one.item.id: one for one in store.memos(ids=[one.id for one in items]) if one.version}
+    plain = [one for one in items if one.id not in memos]
+    lines = tell_items(store, plain, tombstones, private)
+    for item in items:
+        memo = memos.get(item.id)
+        told = _tell_version(store, memo, own, tombstones, private) if memo else next(lines)
+        yield item, told
+
+
+def _tell_version(
+    store: Store, memo: Memo, own: str, tombstones: Tombstones, private: Collection[str]
+) -> Version:
     item = memo.item
     root = root_of(item.source, item.ref)
     with store.transaction("memories"):
@@ -364,7 +381,7 @@ def tell_version(
     (now,) = store.memos(ids=[item.id])
     versions = store.entries(LogVersion, {"root": root, "mark": row.head})
     parents = versions[0].parents if versions else ()
-    return tell_memory(store, now, row.head, parents, tombstones, private), row
+    return Version(tell_memory(store, now, row.head, parents, tombstones, private), row)
 
 
 def tell_dropped(store: Store, heads: Mapping[int, tuple[str, str]]) -> dict[int, MemoryLine]:

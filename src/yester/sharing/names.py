@@ -3,17 +3,21 @@ source of what is theirs, and before the key of its session, so that two members
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import PurePath
 
 from yester.memories.memory import TRUST
 from yester.model import TEAM, Identity, Item, Session, replace, team_name, team_user
-from yester.redact import redact, redact_value
+from yester.redact import redact
 from yester.sharing.lines import (
     GoneLine,
     ItemLine,
     Line,
     MemoryLine,
     clean_item,
+    clean_memo,
+    clean_session,
+    drop_own,
     family_ref,
 )
 from yester.tombstones import Key
@@ -36,30 +40,38 @@ def team_key(identity: Identity, user: str) -> Key:
     return ("ref", to_team(source, user), kind, family_ref(ref) if kind == "memory" else ref)
 
 
-def tell_team(line: Line, user: str) -> Line:
-    """A line of a store as its team is told it: by the team's names, without places of this machine
-    and without what only this store makes of it."""
+def _rename_line(
+    line: Line, user: str, rename: Callable[[str, str], str], item: Callable[[Item], Item]
+) -> Line:
+    """A line with other names: `item` gives the one that is told."""
 
     def named(identity: Identity | None) -> Identity | None:
-        return identity and (to_team(identity[0], user), *identity[1:])
+        return identity and (rename(identity[0], user), *identity[1:])
 
     match line:
         case Session():
-            return replace(line, key=to_team(line.key, user), title="", branch="")
+            return replace(line, key=rename(line.key, user))
         case GoneLine():
-            return replace(line, source=to_team(line.source, user), origin="", place=0)
+            return replace(line, source=rename(line.source, user))
         case ItemLine():
-            of = tuple((n, (to_team(one[0], user), *one[1:])) for n, one in line.of)
-            return replace(
-                line, item=_tell_item(line.item, user), of=of, supersedes=named(line.supersedes),
-                was="", anew=False, origin="", place=0,
-            )  # fmt: skip
+            of = tuple((n, (rename(one[0], user), *one[1:])) for n, one in line.of)
+            return replace(line, item=item(line.item), of=of, supersedes=named(line.supersedes))
         case MemoryLine():
-            memo = line.memo and replace(line.memo, item=_tell_item(line.memo.item, user))
-            return replace(
-                line, source=to_team(line.source, user), memo=memo, anew=False,
-                supersedes=named(line.supersedes), who=user,
-            )  # fmt: skip
+            memo = line.memo and replace(line.memo, item=item(line.memo.item))
+            source, over = rename(line.source, user), named(line.supersedes)
+            return replace(line, source=source, memo=memo, supersedes=over)
+    return line
+
+
+def tell_team(line: Line, user: str) -> Line:
+    """A line of a store as its team is told it: by the team's names, without places of this machine
+    and without what only this store makes of it."""
+    line = _rename_line(drop_own(line), user, to_team, lambda item: _tell_item(item, user))
+    match line:
+        case Session():
+            return replace(line, title="", branch="")
+        case MemoryLine():
+            return replace(line, who=user)
     return line
 
 
@@ -79,50 +91,22 @@ def _drop_places(files: tuple[str, ...]) -> tuple[str, ...]:
 
 def clean_line(line: Line) -> Line:
     """Without secrets by the rules of whoever reads it, and without places of a machine."""
+    line = drop_own(line)
     match line:
         case Session():
-            return replace(
-                line, id=0, items=0, prompts=0, cwd="", transcript="", title=redact(line.title),
-                branch=redact(line.branch),
-            )  # fmt: skip
+            return clean_session(line)
         case ItemLine():
-            return replace(line, item=clean_item(line.item), was="", anew=False, origin="", place=0)
-        case MemoryLine() if line.memo is not None:
-            memo = replace(
-                line.memo, item=clean_item(line.memo.item), version=0, slug=redact(line.memo.slug),
-                content=redact_value(line.memo.content), reason=redact(line.memo.reason),
-            )  # fmt: skip
-            return replace(line, memo=memo, why=redact(line.why), anew=False)
+            return replace(line, item=clean_item(line.item))
         case MemoryLine():
-            return replace(line, why=redact(line.why), anew=False)
-        case GoneLine():
-            return replace(line, origin="", place=0)
+            return replace(line, memo=line.memo and clean_memo(line.memo), why=redact(line.why))
     return line
 
 
 def read_team(line: Line, user: str) -> Line:
     """A team's line as the store of this user keeps it: what is theirs under its own name, and all
     of it as what it is, something that has come from elsewhere."""
-
-    def named(identity: Identity | None) -> Identity | None:
-        return identity and (from_team(identity[0], user), *identity[1:])
-
-    match line:
-        case Session():
-            return replace(line, key=from_team(line.key, user))
-        case GoneLine():
-            return replace(line, source=from_team(line.source, user))
-        case ItemLine():
-            of = tuple((n, (from_team(one[0], user), *one[1:])) for n, one in line.of)
-            item = _read_item(line.item, user, "")
-            return replace(line, item=item, of=of, supersedes=named(line.supersedes))
-        case MemoryLine():
-            memo = line.memo and replace(line.memo, item=_read_item(line.memo.item, user, line.who))
-            return replace(
-                line, source=from_team(line.source, user), memo=memo,
-                supersedes=named(line.supersedes),
-            )  # fmt: skip
-    return line
+    who = line.who if isinstance(line, MemoryLine) else ""
+    return _rename_line(line, user, from_team, lambda item: _read_item(item, user, who))
 
 
 def _read_item(item: Item, user: str, who: str) -> Item:

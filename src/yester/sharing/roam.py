@@ -30,12 +30,11 @@ from yester.model import (
     LogSegment,
     LogVersion,
     Machine,
-    Memo,
     Paging,
     replace,
 )
 from yester.redact import redact
-from yester.sharing.exchange import Progress, exchange_lock, load_state, save_state
+from yester.sharing.exchange import Progress, add_counts, exchange_lock, load_state, save_state
 from yester.sharing.keys import Key, check_library, load_key, save_key
 from yester.sharing.lines import (
     FORGOTTEN,
@@ -46,17 +45,18 @@ from yester.sharing.lines import (
     MachineLine,
     MemoryLine,
     encode_line,
+    kind_of_line,
     mark_of_set,
-    tell_items,
     tell_places,
 )
 from yester.sharing.merge import (
     Merge,
     Place,
+    Version,
     is_same_machine,
     kept_ref,
+    tell_all,
     tell_dropped,
-    tell_version,
 )
 from yester.sharing.segments import (
     FIRST,
@@ -88,7 +88,6 @@ class Roaming(Struct):
     log: str
     last: int = 0  # ms; when machines were last in step
     problems: list[str] = []
-    next: str = ""  # the log that takes the place of this one, while it is written
 
 
 def state_file(home: Path) -> Path:
@@ -334,7 +333,7 @@ class Roam:
             known[name.machine, name.number].append(mark)
         self._progress("segments read", len(new), len(new))
         self.store = merge.store
-        self.report.outcome = dict(merge.outcome)
+        add_counts(self.report.outcome, merge.outcome)
         self.report.beside = merge.beside
 
     def _report_lost(
@@ -395,9 +394,7 @@ class Roam:
         for number, (lines, rows, gone) in enumerate(outgoing.parts()):
             self._progress("segments written", number, max(number + 1, waiting // _MOST_LINES))
             self._seal(key, log, lines, rows, gone)
-            for line in lines:
-                name = type(line).__name__.removesuffix("Line").lower()
-                self.report.told[name] = self.report.told.get(name, 0) + 1
+            add_counts(self.report.told, Counter(map(kind_of_line, lines)))
         files = self._outbox_files()
         if files:
             data = {name: path.read_bytes() for path, name in files.items()}
@@ -455,7 +452,7 @@ class Roam:
                     if one.mark in marks
                 ])  # fmt: skip
             save_key(self.home, new)
-            save_state(state_file(self.home), replace_log(state, log))
+            save_state(state_file(self.home), Roaming(state.to, log, state.last))
             (self.home / "roam.next").unlink()
             left = [path for path in self.transport.list_files() if not path.startswith(log)]
             try:
@@ -498,10 +495,6 @@ def list_segments(log: str, files: Collection[str]) -> list[SegmentName]:
     """In the order of their chains."""
     found = map(read_name, files)
     return sorted(one for one in found if one is not None and one.log == log)
-
-
-def replace_log(state: Roaming, log: str) -> Roaming:
-    return Roaming(state.to, log, state.last)
 
 
 def _is_hidden(line: Line, tombstones: Tombstones) -> bool:
@@ -591,31 +584,20 @@ class Outgoing:
                 yield ForgottenLine(one.key, one.records), LogVersion(FORGOTTEN, mark)
 
     def _tell(self, items: Sequence[Item]) -> Iterator[tuple[Line, LogItem]]:
-        store = self._store
+        store, own = self._store, self._own
         known = {row.item: row for row in store.entries(LogItem, {"item": [i.id for i in items]})}
-        memories = [one.id for one in items if one.kind == "memory"]
-        memos = {one.item.id: one for one in store.memos(ids=memories) if one.version}
-        plain = [one for one in items if one.id not in memos]
-        told = tell_items(store, plain, self._tombstones, self._private)
-        lines = dict(zip((one.id for one in plain), told, strict=True))
-        for item in items:
-            if item.id in memos:
-                yield self._tell_memory(memos[item.id])
+        for item, line in tell_all(store, items, own, self._tombstones, self._private):
+            if isinstance(line, Version):
+                yield line.line, replace(line.row, sent=True, origin=own, place=0)
                 continue
-            row, line = known.get(item.id), lines[item.id]
+            row = known.get(item.id)
             if row is not None and not row.sent and row.origin not in self._names:  # for another
                 line = replace(line, origin=row.origin, place=row.place, hash=row.hash)
                 yield line, replace(row, sent=True)
                 continue
             was = row.ref if row is not None and row.ref != item.ref else ""
-            yield (
-                replace(line, was=was),
-                LogItem(item.id, self._own, 0, True, line.hash, item.kind, kept_ref(item)),
-            )
-
-    def _tell_memory(self, memo: Memo) -> tuple[Line, LogItem]:
-        line, row = tell_version(self._store, memo, self._own, self._tombstones, self._private)
-        return line, replace(row, sent=True, origin=self._own, place=0)
+            log = LogItem(item.id, own, 0, True, line.hash, item.kind, kept_ref(item))
+            yield replace(line, was=was), log
 
     def _list_gone(self) -> tuple[list[Line], list[int]]:
         """What was distilled and is otherwise by now, and memories that were let go."""

@@ -39,7 +39,7 @@ from yester.model import (
     replace,
     team_user,
 )
-from yester.sharing.exchange import Progress, load_state, save_state
+from yester.sharing.exchange import Progress, add_counts, load_state, save_state
 from yester.sharing.lines import (
     GONE,
     MOST_LINES,
@@ -52,12 +52,12 @@ from yester.sharing.lines import (
     family_ref,
     form_line,
     hash_item,
+    kind_of_line,
     parse_line,
     root_of,
-    tell_items,
     tell_places,
 )
-from yester.sharing.merge import Merge, Place, kept_ref, tell_dropped, tell_version
+from yester.sharing.merge import Merge, Place, Version, kept_ref, tell_all, tell_dropped
 from yester.sharing.names import (
     FOR_EVER,
     clean_line,
@@ -232,25 +232,18 @@ class Unshared:
         project = self._share.project
         asked = {"project": project, "item": [one.id for one in items]}
         known = {row.item: row for row in store.entries(SharedItem, asked)}
-        memos = {m.item.id: m for m in store.memos(ids=[i.id for i in items]) if m.version}
-        plain = [one for one in items if one.id not in memos]
-        lines = dict(zip(
-            (one.id for one in plain), tell_items(store, plain, self._tombstones, self._others),
-            strict=True,
-        ))  # fmt: skip
-        for item in items:
+        for item, line in tell_all(store, items, self._own, self._tombstones, self._others):
             row = SharedItem(
                 project, item.id, self.digest(item.identity), "", item.kind, kept_ref(item)
             )
-            if memo := memos.get(item.id):
-                line, log = tell_version(store, memo, self._own, self._tombstones, self._others)
-                row = replace(row, root=log.root)
-                yield Telling(tell_team(line, user), row, line.mark)
+            if isinstance(line, Version):
+                row = replace(row, root=line.row.root)
+                yield Telling(tell_team(line.line, user), row, line.line.mark)
                 continue
             former = known.get(item.id)
             if former is not None and former.ref and former.ref != row.ref:  # it has another name
                 yield Telling(tell_team(GoneLine(item.kind, former.ref, source=item.source), user))
-            yield Telling(tell_team(lines[item.id], user), row, lines[item.id].hash)
+            yield Telling(tell_team(line, user), row, line.hash)
 
     def _ends(self) -> Iterator[Telling]:
         """What was forgotten, let go, distilled otherwise or is another project's by now."""
@@ -343,7 +336,7 @@ class Sharing:
 
     def _exchange(self) -> None:
         self.meet()
-        if not self.share.since >= 0:
+        if self.share.since < 0:
             self._check_there()
         self._read()
         if not self.share.reads:
@@ -440,14 +433,13 @@ class Sharing:
 
     def _take(self, told: Told) -> None:
         """A page, then the cursor behind it."""
-        lines, marks, passed = list[Line](), dict[str, Marks](), Counter(self.report.passed)
-        last = 0
+        lines, marks, last = list[Line](), dict[str, Marks](), 0
         for one in told.lines:
             last = int(one["id"])
             try:
                 line = self._parse(one["line"])
             except SourceError as error:
-                passed[error.what] += 1
+                add_counts(self.report.passed, {error.what: 1})
                 continue
             if isinstance(line, WithdrawnLine):
                 self._merge(lines, last)
@@ -461,7 +453,6 @@ class Sharing:
         self._merge(lines, last)
         self._forget_marked(marks)
         self._last = max(self._last, last)
-        self.report.passed = dict(passed)
         self._save_cursor(told.cursor)
 
     def _parse(self, form: dict[str, object]) -> Line | None:
@@ -517,14 +508,15 @@ class Sharing:
             return
         home, forget = self._home, self._forget
         merge = Merge(self.store, home, own_machine(self.store), self._now, forget)
-        own = [one for one in lines if isinstance(one, ItemLine) and self._is_own(one.item.source)]
+        items = [one for one in lines if isinstance(one, ItemLine)]
+        own = [one for one in items if not one.item.source.startswith(TEAM)]
         unshared = Unshared(self.store, home, self.share, self._now)
         kept = {one.item.identity for one in own if self._is_born_here(one, unshared)}
         merged = [
             one for one in lines if not (isinstance(one, ItemLine) and one.item.identity in kept)
         ]
         merge.merge_lines(merged, Place(TEAM, number))
-        self.report.outcome = dict(Counter(self.report.outcome) + merge.outcome)
+        add_counts(self.report.outcome, merge.outcome)
         self.report.beside += merge.beside
         with self.store.transaction("ledger"):
             for line in own:
@@ -532,9 +524,6 @@ class Sharing:
             for one in lines:
                 if isinstance(one, MemoryLine):
                     self._settle_memory(one, unshared)
-
-    def _is_own(self, source: str) -> bool:
-        return not source.startswith(TEAM)
 
     def _find_own(self, line: ItemLine, unshared: Unshared) -> Item | None:
         """It may be called otherwise by now."""
@@ -651,9 +640,7 @@ class Sharing:
                 self.store.retract(
                     SharedItem, {"project": share.project, "item": [one.id for one in found]}
                 )
-            taken = Counter(self.report.withdrawn)
-            taken[user] += len(found)
-            self.report.withdrawn = dict(taken)
+            add_counts(self.report.withdrawn, {user: len(found)})
 
     # --- telling ----------------------------------------------------------------------------------
 
@@ -704,13 +691,12 @@ class Sharing:
     def _record(self, batch: Sequence[Telling], results: Sequence[str], cursor: str = "") -> None:
         """What became of each, and how far that is read. Whoever is killed before reads it as
         another's; so it is with what was taken out here meanwhile."""
-        store, told, refused = self.store, Counter(self.report.told), Counter(self.report.refused)
+        store, told, refused = self.store, Counter[str](), Counter[str]()
         with store.transaction("ledger"):
             noted = [(one, one.row) for one in batch if one.row is not None]
             here = {one.id for one in store.get([row.item for _, row in noted])}
             for one, result in zip(batch, results, strict=True):
-                kind = type(one.line).__name__.removesuffix("Line").lower()
-                told[kind] += result == "stored"
+                told[kind_of_line(one.line)] += result == "stored"
                 if one.row is None:
                     continue
                 item = one.row.item
@@ -727,7 +713,8 @@ class Sharing:
                     self._refuse(item, why)
             if cursor and here.issuperset(row.item for one, row in noted if not one.ends):
                 self._note_cursor(cursor)
-        self.report.told, self.report.refused = dict(+told), dict(+refused)
+        add_counts(self.report.told, told)
+        add_counts(self.report.refused, refused)
 
     def _refuse(self, item: int, why: str) -> None:
         """ "" where it is not refused, or no more."""
