@@ -15,8 +15,7 @@ from yester.errors import SourceError
 from yester.ingest.prepare import prepare_item
 from yester.model import Item, Memo
 from yester.operate.purge import purge_store
-from yester.sharing.lines import ItemLine, MemoryLine, form_line, hash_item
-from yester.sharing.names import tell_team
+from yester.sharing.lines import ItemLine, MemoryLine, form_line, hash_item, tell_team
 from yester.sharing.server import TeamServer
 from yester.sharing.share import Share, ShareReport, Sharing, Unshared
 from yester.store.contract import Store

@@ -24,6 +24,7 @@ from yester.model import Filters, Item, Memo, Project, Session, replace, sharer_
 from yester.operations.share import preview_share
 from yester.operations.turns import NowRequest, show_now
 from yester.sharing.lines import (
+    FOR_EVER,
     ForgottenLine,
     GoneLine,
     ItemLine,
@@ -32,8 +33,8 @@ from yester.sharing.lines import (
     WithdrawnLine,
     form_line,
     hash_item,
+    team_key,
 )
-from yester.sharing.names import FOR_EVER, team_key
 from yester.sharing.server import TeamServer
 from yester.sharing.team import Told
 from yester.store import walk_items

@@ -30,7 +30,7 @@ def begun(
     working = Marks(path, version, now)
     work = [piece if isinstance(piece, Piece) else event(piece) for piece in pieces]
     known = {piece.name: working.ended_workers(piece) for piece in work}
-    working.begin(*work)
+    working.begin_work(*work)
     working.close()
     return known
 
@@ -53,7 +53,7 @@ def test_who_says_that_it_ended_by_itself_may_be_back_at_once(tmp_path):
     for number in range(3):
         assert begun(path, "a", later=0.0) == {"a": number}
         working = Marks(path, VERSION, path.stat().st_mtime)
-        working.begin(event("a"))
+        working.begin_work(event("a"))
         working.leave_word(MemoryError())
         working.close()
 
@@ -66,7 +66,7 @@ from pathlib import Path
 from yester.worker.watchdog import Marks, Piece
 working = Marks(Path(sys.argv[1]), "1.0", 0.0)
 working.catch_faults()
-working.begin(Piece("event", "a"))
+working.begin_work(Piece("event", "a"))
 os.kill(os.getpid(), int(sys.argv[2]))
 """
     for number, counted in ((11, 1), (9, 1), (11, 2)):  # SIGSEGV, SIGKILL
@@ -90,9 +90,9 @@ def test_a_transcript_in_which_the_next_one_came_further_is_not_suspected(tmp_pa
 def test_who_was_told_to_end_or_killed_on_purpose_leaves_no_mark(tmp_path):
     path = tmp_path / "working"
     working = Marks(path, VERSION, 0.0)
-    working.begin(event("a"))
+    working.begin_work(event("a"))
     working.end_marking()
-    working.begin(event("b"))
+    working.begin_work(event("b"))
     working.close()
     assert begun(path, "a", "b") == {"a": 0, "b": 0}
     clear_marks(path)
@@ -107,9 +107,9 @@ def test_what_went_well_is_suspected_no_longer(tmp_path):
     begun(path, "a", "b")
     working = Marks(path, VERSION, path.stat().st_mtime + 600)
     assert working.found == (event("a"), event("b"))
-    working.begin(event("a"))
+    working.begin_work(event("a"))
     working.settle(event("a"))
-    working.begin()
+    working.begin_work()
     working.close()
     assert begun(path, "a", "b") == {"a": 0, "b": 1}
 
@@ -117,8 +117,8 @@ def test_what_went_well_is_suspected_no_longer(tmp_path):
 def test_who_rests_has_ended_at_nothing(tmp_path):
     path = tmp_path / "working"
     working = Marks(path, VERSION, 0.0)
-    working.begin(event("a"))
-    working.begin()
+    working.begin_work(event("a"))
+    working.begin_work()
     working.close()
     assert begun(path, "a") == {"a": 0}
 

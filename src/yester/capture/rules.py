@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 from pathlib import Path
+
+from msgspec import Struct
 
 from yester.capture.ask import covers
 from yester.config import Config
@@ -27,8 +28,7 @@ from yester.model import Project, replace
 _PAUSE = re.compile(r"(all|path|session) (\d{1,15}) (\d{1,15})(?: (.*))?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(Struct, frozen=True):
     kind: str  # all, path, session
     since: int
     until: int = 0  # 0: it still is
@@ -38,8 +38,7 @@ class Pause:
         return f"{self.kind} {self.since} {self.until} {self.what}".rstrip()
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     home: str = ""  # what yester itself has an agent do is no memory
     excluded: tuple[str, ...] = ()  # globs of absolute paths
     names: tuple[str, ...] = ()  # of projects

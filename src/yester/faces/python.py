@@ -230,7 +230,7 @@ class OpenMemory(Memory):
         Without a project it holds everywhere. `memory.memories` changes what is there.
         """
         _check_choice("embed", embed, "now", "later")
-        from yester.agents.ancestors import find_agent_here
+        from yester.agents.descriptors import find_agent_here
 
         # An agent that runs Python speaks for itself.
         origin = "agent" if origin == "user" and find_agent_here() else origin

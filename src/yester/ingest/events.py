@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from yester import model
 from yester.agents import hooks
@@ -35,19 +36,17 @@ from yester.store.contract import Store
 SAME_TIME = 10 * 60_000  # ms between a hook and the record of the same thing in the transcript
 
 
-@dataclass(slots=True)
-class _Judged:
+class _Judged(Struct):
     """An event, what is to be kept of it, and what it became."""
 
     told: HookEvent
     entries: tuple[Entry, ...] = ()
     skipped: str = ""
     session: int = 0
-    items: list[int] = field(default_factory=list)
+    items: list[int] = []
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """What became of a batch: the events that were new, those that were met again (what follows
     from them may not have happened) or made up for a trial, and those that are no JSON objects."""
 
@@ -56,8 +55,7 @@ class Batch:
     unreadable: Container[str]  # their ids
 
 
-@dataclass
-class Events:
+class Events(Struct, dict=True):
     """The way in for events. Knows the settings; keeps nothing that is not in the store."""
 
     store: Store

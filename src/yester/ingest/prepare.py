@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from yester.fence import strip_fenced
 from yester.known_secrets import FoundSecrets
@@ -254,8 +255,7 @@ def group_events(events: Iterable[Event]) -> list[list[Event]]:
 # --- echoes --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """The sentences of what an agent was shown, and since when."""
 
     sentences: frozenset[str]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from errno import EINVAL
 from functools import partial
 from hashlib import blake2b
@@ -18,6 +17,7 @@ from stat import S_ISREG
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from yester.agents.base import Options, Reader, Reading, load_reader, stamp_transcript
 from yester.agents.descriptors import Agent
@@ -42,8 +42,7 @@ _EXCLUDED = "excluded"  # in a source's state: by which rules something was left
 _SPOKEN = ("title", "todos", "tasks", "queued")  # in a source's state: what somebody said
 
 
-@dataclass(slots=True)
-class Report:
+class Report(Struct):
     """What a run did."""
 
     files: int = 0
@@ -53,23 +52,21 @@ class Report:
     messages: int = 0
     put: PutCounts = field(default_factory=PutCounts)
     skipped: Counter[str] = field(default_factory=Counter)
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = []
     secrets_elsewhere: int = 0  # items that held one which another item of the session gave away
 
 
-@dataclass(slots=True)
-class _Pending:
+class _Pending(Struct):
     """What is collected for the next batch."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[Entry] = []
     text: int = 0  # characters
-    projects: dict[str, Project] = field(default_factory=dict)
-    sessions: dict[tuple[str, str], Session] = field(default_factory=dict)
-    sources: dict[str, tuple[Source, Counter[str]]] = field(default_factory=dict)
+    projects: dict[str, Project] = {}
+    sessions: dict[tuple[str, str], Session] = {}
+    sources: dict[str, tuple[Source, Counter[str]]] = {}
 
 
-@dataclass
-class Ingest:
+class Ingest(Struct, dict=True):
     """Collects prepared items and writes them in batches sized to keep the lock short."""
 
     store: Store
@@ -81,9 +78,9 @@ class Ingest:
     clock: Callable[[], float] = time.monotonic
     find_reader: Callable[[str], Reader] = load_reader
     report: Report = field(default_factory=Report)
-    compactions: list[Item] = field(default_factory=list)  # that nobody had told of
-    _unnamed: set[str] = field(default_factory=set)  # sessions whose first prompt may not be kept
-    _shown: dict[tuple[str, str], list[prepare.Shown]] = field(default_factory=dict)
+    compactions: list[Item] = []  # that nobody had told of
+    _unnamed: set[str] = set()  # sessions whose first prompt may not be kept
+    _shown: dict[tuple[str, str], list[prepare.Shown]] = {}
     _size: int = 1_000
     _pending: _Pending = field(default_factory=_Pending)
 

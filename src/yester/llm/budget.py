@@ -11,11 +11,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from re import compile as pattern
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import msgspec
+from msgspec import Struct, field
 
 from yester.config import Config
 from yester.errors import (
@@ -101,8 +101,7 @@ def day_of(now: int) -> int:
 # --- the ledger ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     dollars: float = 0.20
     tokens: int = 2_000_000
     in_flight: int = 1
@@ -189,16 +188,14 @@ def forecast_cost(store: Store, limits: Limits, model: Model, price: Price, call
 # --- asking --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Said(Generic[T]):
+class Said(Struct, Generic[T], frozen=True):
     """What came of a question: a value, or the reason why there is none."""
 
     value: T | None = None
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
+class Asker(Struct, frozen=True):
     """One question to a language model, within its budget, its time and its second chance.
 
     Nothing is raised: who asks has an answer of his own to fall back on, and wants the reason. What

@@ -12,7 +12,6 @@ import re
 import stat
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +35,7 @@ _LONGEST_KEY = 4096
 _WISHES = re.compile(r"effort|reasoning|output_config|format|schema", re.I)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """`stop` is done, length (cut off) or refusal; `cost` where the provider tells it itself."""
 
     text: str

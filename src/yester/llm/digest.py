@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, partial
+
+from msgspec import Struct
 
 from yester.llm.budget import SECONDS, Asker
 from yester.llm.questions import (
@@ -34,8 +35,7 @@ _BULLET = re.compile(r"^(?:[-*•>#]+|\d+[.)])\s+")
 _PATH = re.compile(r"(?<![\w/.:])(?:[\w.-]{1,60}/){1,12}[\w-]{1,60}(?:\.[A-Za-z]\w{0,7})\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
+class Digest(Struct, frozen=True):
     """`model` made it, or nobody; then `reason` says why not, where one was to be asked."""
 
     headings: Headings

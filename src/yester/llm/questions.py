@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
-from msgspec import inspect
+from msgspec import Struct, inspect
 
 from yester.errors import Malformed
 from yester.fence import fence_text
@@ -139,8 +138,7 @@ def json_schema(shape: inspect.Type) -> dict[str, Any]:
 # --- questions -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     purpose: str  # its name and version, written beside what it cost
     system: str
     text: str
@@ -278,8 +276,7 @@ def check_headed(answer: str, shape: type[H], keep: Callable[[Any], tuple[Any, .
     return kept
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """What an answer must come from, by its terms; and what the agent was shown, which is never
     something new."""
 

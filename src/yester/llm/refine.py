@@ -12,8 +12,9 @@ stays as it was seen.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from yester.cards.drafts import WARNING
 from yester.cards.sessions import turn_shape
@@ -38,8 +39,7 @@ MEANWHILE = "the turn went on meanwhile"
 _STEP_CHARS = 1_500  # of what a tool was given and gave
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """What was found in a turn without a model, the text of the turn, and the items that is made
     of. `shown` is what the agent was shown in the session (`ingest.prepare.shown_texts`), which is
     never noted as something new."""

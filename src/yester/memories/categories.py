@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -39,8 +38,7 @@ _KINDS: Mapping[str, tuple[Any, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """`kind` is one of _KINDS; a record has `fields`."""
 
     name: str
@@ -60,8 +58,7 @@ class Field:
         return f"{_KINDS[self.kind][1]} {', '.join(names)}".rstrip() + least
 
 
-@dataclass(frozen=True, slots=True)
-class Category:
+class Category(msgspec.Struct, frozen=True):
     """`text` is the field a plain text fills, `because` the one for what follows "because", `lines`
     the one for all lines but the first."""
 

@@ -24,7 +24,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -85,8 +84,7 @@ class _Form(msgspec.Struct, kw_only=True):
     content: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class MemoryFile:
+class MemoryFile(msgspec.Struct, frozen=True, dict=True):
     """`values` is the object, `raw` the bytes it was read from: b"" where it never was a file."""
 
     values: Mapping[str, Any]
@@ -305,7 +303,7 @@ class _CategoryConfig(msgspec.Struct):
 
 class FolderConfig(msgspec.Struct):
     retrieval: _Retrieval = msgspec.field(default_factory=_Retrieval)
-    categories: dict[str, _CategoryConfig] = msgspec.field(default_factory=dict)
+    categories: dict[str, _CategoryConfig] = {}
 
     def folder_of(self, category: str) -> str:
         """Where memories of a category are written; one nobody has told of gets its own name."""

@@ -17,8 +17,9 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from yester.clock import DAY
 from yester.errors import ConfigError, NotFound, NotYours, UsageError
@@ -343,8 +344,7 @@ class RetentionRule(NamedTuple):
         return f"{self.verb} {self.number}{'' if self.verb == 'keep' else ' days'}"
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Struct, frozen=True):
     """A memory whose time is over, what happens to it, and by what right."""
 
     memo: Memo

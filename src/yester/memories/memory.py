@@ -15,7 +15,6 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from hashlib import blake2b
 from typing import Any
@@ -61,8 +60,7 @@ EDITABLE = ("project", *EDIT_KEYS)
 Plain = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
+class Author(msgspec.Struct, frozen=True):
     """Who changes something, when and why. `origin` is how it came, and says what it may do."""
 
     who: str

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from textwrap import dedent
+
+from msgspec import Struct
 
 from yester.agents.values import scan_slug
 from yester.errors import UsageError
@@ -42,8 +43,7 @@ _IMPORT = re.compile(r"(?<!\w)@[\w~./\\-][^\s`]*")
 _LEADING = re.compile(r"(?:[-*+>#=~\s]|\d{1,9}[.)]\s|\[[ xX]?\]\s)+")
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     heading: tuple[str, ...]  # from the outermost one inwards
     text: str
     line: int = 0  # from 1; 0: as it was met before
@@ -61,8 +61,7 @@ class Note:
         return blake2b(words.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     title: str
     level: int
     line: int

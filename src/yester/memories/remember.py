@@ -11,8 +11,9 @@ list of tags is no advantage over a title that fits. All of it goes by the terms
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from yester.errors import UsageError
 from yester.memories import lifecycle, memory, rules
@@ -51,14 +52,13 @@ _MOST_ENTRIES = 100  # that are compared
 _SHORTEST_PREFIX = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """What is to be kept. Without a type it is guessed, without a title the first sentence."""
 
     text: str = ""
     type: str = ""
     title: str = ""
-    content: Mapping[str, Any] = field(default_factory=dict)
+    content: Mapping[str, Any] = {}
     tags: Sequence[str] = ()
     files: Sequence[str] = ()
     concepts: Sequence[str] = ()
@@ -76,8 +76,7 @@ class Draft:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Likeness:
+class Likeness(Struct, frozen=True):
     """How an entry is like what is said."""
 
     memo: Memo
@@ -107,8 +106,7 @@ class Likeness:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """What to do with something new, and what it was compared with, the likeliest first."""
 
     action: str
@@ -117,15 +115,14 @@ class Choice:
     compared: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """What has become of it. `done` is created, updated, known or refused."""
 
     memo: Memo
     done: str
     choice: Choice
     replaced: Memo | None = None
-    suggested: Mapping[str, str] = field(default_factory=dict)  # tag → the one in use
+    suggested: Mapping[str, str] = {}  # tag → the one in use
 
 
 def guess_type(text: str) -> str:

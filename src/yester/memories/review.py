@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from yester.clock import DAY, parse_iso
 from yester.memories.categories import category_of
@@ -25,8 +26,7 @@ _OVER = {
 _DECIDED = ("rule", "preference", "decision")  # what is compared with each other
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     memo: Memo
     check: str
     text: str

@@ -19,10 +19,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from yester.errors import SourceError, StoreChanged, UsageError
 from yester.memories.categories import category_of
@@ -58,8 +59,7 @@ _SUSPICIOUS = 3
 _id_of = attrgetter("item.id")
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """A step. `version` is what both sides are to hold under `key` (None: nothing); `other` is the
     version that stays beside it in a conflict, under a key of its own."""
 
@@ -73,8 +73,7 @@ class Action:
         return f"{self.what} {self.key}" + (f": {self.why}" if self.why else "")
 
 
-@dataclass(frozen=True, slots=True)
-class SyncReport:
+class SyncReport(Struct, frozen=True):
     """What a sync did and what it could not do. `base` is for the next one, also where there were
     problems."""
 
@@ -362,8 +361,7 @@ def _complete_base(source: Source | None, folder: MemoryFolder, keeper: StoreKee
     return met | {key: (one, other) for key, (one, other) in rows.items()}
 
 
-@dataclass(slots=True)
-class ImportReport:
+class ImportReport(Struct):
     """What an import did. `gone` are notes that stand in no file any more, `stayed` memories that
     were retired or let go, and stay so."""
 
@@ -373,7 +371,7 @@ class ImportReport:
     unchanged: int = 0
     gone: int = 0
     stayed: int = 0
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = []
 
 
 def import_folder(store: Store, root: Path, project: Project, by: Author) -> ImportReport:

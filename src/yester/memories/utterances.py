@@ -21,8 +21,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache, partial
+
+from msgspec import Struct
 
 from yester.memories.chains import cut_reason, find_contradiction, name_terms, parse_claims
 from yester.model import replace
@@ -47,8 +48,7 @@ _PART = re.compile(r"[,;]\s+(?:and |but |so )?|\s[–—-]\s|\.\s")
 _HERE = re.compile(r"\b(?:this|our) (?:repo(?:sitory)?|project|code ?base|monorepo)\b", re.I)
 
 
-@dataclass(frozen=True, slots=True)
-class Utterance:
+class Utterance(Struct, frozen=True):
     """`text` is prompt[span] on one line."""
 
     kind: str  # rule, decision, withdrawal
@@ -256,8 +256,7 @@ def _stands_alone(
 # --- the user's own words -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(Struct, frozen=True):
     """`text` is prompt[start:end] with MASK for what is not the user's own."""
 
     start: int

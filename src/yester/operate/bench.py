@@ -11,9 +11,10 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import comb
 from statistics import fmean
+
+from msgspec import Struct
 
 from yester.model import Hit, Item
 
@@ -31,8 +32,7 @@ Name = tuple[str, str]  # the agent, and its own id of the session
 # --- figures ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Mean:
+class Mean(Struct, frozen=True):
     """A mean over questions with its 95 % interval."""
 
     mean: float
@@ -76,20 +76,18 @@ def bootstrap_mean(values: Sequence[float], rounds: int = 1000, seed: int = 1) -
 # --- the history as questions ----------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Past:
+class Past(Struct):
     """A session, as far as it matters here."""
 
     name: Name
     project: str
     begun: int
     prompt: str = ""  # the first that says something
-    edits: dict[str, int] = field(default_factory=dict)  # file → when it was first changed
-    prompted: int = field(default=0, compare=False)
+    edits: dict[str, int] = {}  # file → when it was first changed
+    prompted: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """The prompt of a session."""
 
     session: Past
@@ -163,8 +161,7 @@ def _fold_prompt(prompt: str) -> str:
 # --- the measurement -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     questions: int
     projects: int
     earlier: float  # sessions to choose from, on average

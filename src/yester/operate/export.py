@@ -276,7 +276,7 @@ class ExportReader:
 
     def _read_item(self, value: dict[str, Any]) -> bool:
         item = msgspec.convert(value, Item)
-        if known := self._find_item(item):
+        if known := self._find_id(item):
             self._ids["item"][item.id] = known
             return False
         if item.supersedes and item.supersedes not in self._ids["item"]:
@@ -302,10 +302,10 @@ class ExportReader:
         if self._placed:
             put = self._ingest.flush()
             self.report.added["item"] = self.report.added.get("item", 0) + put.added
-        self._ids["item"] |= {old: self._find_item(item) for old, item in self._placed}
+        self._ids["item"] |= {old: self._find_id(item) for old, item in self._placed}
         self._placed = []
 
-    def _find_item(self, item: Item) -> int:
+    def _find_id(self, item: Item) -> int:
         found = find_item(self.store, item.identity)
         return found.id if found else 0
 
@@ -325,7 +325,7 @@ class ExportReader:
             item = replace(item, ref=item.ref.replace(memo.slug, slug))
             memo = replace(memo, slug=slug)
         told.memo = replace(memo, item=item, content=redact_value(memo.content))
-        id_ = self._ids["item"][item.id] = self._find_item(item)
+        id_ = self._ids["item"][item.id] = self._find_id(item)
         told.history = self.store.entries(Change, {"item": id_})[::-1] if id_ else []
         # Let go here, or a plain item here.
         told.stays = self.store.was_dropped(item.source, item.ref) or bool(id_ and not told.history)
@@ -394,7 +394,7 @@ class ExportReader:
             return False
         item = Item(value["ref"], "memory", value["project"], source=value["source"])
         item = replace(item, type=value["type"], epoch=value["epoch"])
-        if self._find_item(item):
+        if self._find_id(item):
             return False  # it has come back since, by the user's hand
         memo = Memo(item, value["slug"])
         change = Change(0, value["epoch"], "import", "create")

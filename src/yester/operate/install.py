@@ -23,7 +23,6 @@ import site
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -44,8 +43,7 @@ _SKILL = "skills/mem-search"
 _TOLD_SECONDS = 30.0  # that an agent's own program may take
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """A line of what is to be done, or has been."""
 
     sign: str  # + comes, ~ becomes another, - goes
@@ -231,14 +229,13 @@ def _write_installed(home: Path, rows: Mapping[str, Installed]) -> None:
         path.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """A link of ours, a file of the user's that is to hold our entries, or, where it is neither,
     one that the agent's own program writes."""
 
     path: Path
     target: Path | None = None
-    ours: dict[str, Any] = field(default_factory=dict)
+    ours: dict[str, Any] = {}
     holds: str = ""  # by which we know that the program has written it
 
     @property
@@ -251,8 +248,7 @@ class Step:
         return bool(merge_entries(document, self.ours) == document)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """An agent's folder, into which yester of this home is put."""
 
     home: Path

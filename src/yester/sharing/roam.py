@@ -564,7 +564,7 @@ class Outgoing:
             kept = [item for item in page if item.project not in self._private]
             for line in tell_places(self._store, kept, told):
                 lines.append(line)
-            for line, log_row in self._tell(kept):
+            for line, log_row in self._tell_items(kept):
                 lines.append(line)
                 rows.append(log_row)
                 size += len(encode_line(line)) if isinstance(line, ItemLine) else 1_000
@@ -583,7 +583,7 @@ class Outgoing:
             if one.times and (mark := mark_of_set(one)) not in known:
                 yield ForgottenLine(one.key, one.records), LogVersion(FORGOTTEN, mark)
 
-    def _tell(self, items: Sequence[Item]) -> Iterator[tuple[Line, LogItem]]:
+    def _tell_items(self, items: Sequence[Item]) -> Iterator[tuple[Line, LogItem]]:
         store, own = self._store, self._own
         known = {row.item: row for row in store.entries(LogItem, {"item": [i.id for i in items]})}
         for item, line in tell_all(store, items, own, self._tombstones, self._private):

@@ -55,11 +55,11 @@ class TeamServer:
         self._sleep, self._patience = sleep, _PATIENCE
 
     def show_caller(self) -> Me:
-        return self._ask("GET", "/v1/me", Me)
+        return self._request("GET", "/v1/me", Me)
 
     def pull(self, project: str, cursor: str, limit: int) -> Told:
         asked = {"project": project, "cursor": cursor, "limit": str(limit)}
-        return self._ask("GET", f"/v1/sync/pull?{urlencode(asked)}", Told)
+        return self._request("GET", f"/v1/sync/pull?{urlencode(asked)}", Told)
 
     def push(
         self, project: str, origin: str, batch: int, lines: Sequence[Mapping[str, Any]], cursor: str
@@ -67,13 +67,13 @@ class TeamServer:
         body = {
             "project": project, "origin": origin, "batch": batch, "lines": lines, "cursor": cursor,
         }  # fmt: skip
-        return self._ask("POST", "/v1/sync/push", Pushed, body)
+        return self._request("POST", "/v1/sync/push", Pushed, body)
 
     def withdraw(self, project: str, origin: str) -> int:
         body = {"project": project, "origin": origin}
-        return self._ask("POST", "/v1/sync/withdraw", _Withdrawn, body).lines
+        return self._request("POST", "/v1/sync/withdraw", _Withdrawn, body).lines
 
-    def _ask(self, method: str, path: str, kind: type[A], body: object = None) -> A:
+    def _request(self, method: str, path: str, kind: type[A], body: object = None) -> A:
         data = None if body is None else msgspec.json.encode(body)
         headers = {"Authorization": f"Bearer {self._server.key}"}
         while True:

@@ -41,6 +41,7 @@ from yester.model import (
 )
 from yester.sharing.exchange import Progress, add_counts, load_state, save_state
 from yester.sharing.lines import (
+    FOR_EVER,
     GONE,
     MOST_LINES,
     ForgottenLine,
@@ -49,23 +50,20 @@ from yester.sharing.lines import (
     Line,
     MemoryLine,
     WithdrawnLine,
+    clean_line,
     family_ref,
     form_line,
     hash_item,
     kind_of_line,
     parse_line,
-    root_of,
-    tell_places,
-)
-from yester.sharing.merge import Merge, Place, Version, kept_ref, tell_all, tell_dropped
-from yester.sharing.names import (
-    FOR_EVER,
-    clean_line,
     read_team,
+    root_of,
     team_key,
+    tell_places,
     tell_team,
     to_team,
 )
+from yester.sharing.merge import Merge, Place, Version, kept_ref, tell_all, tell_dropped
 from yester.sharing.server import NotAdmitted, ServerGone, TeamServer
 from yester.sharing.team import Pushed, Told, check_place, take_out
 from yester.store import find_item, sharing_of
@@ -200,7 +198,7 @@ class Unshared:
         keys = (one.key for one in store.projects())
         self._others = frozenset(key for key in keys if key != share.project)
 
-    def digest(self, identity: Identity) -> str:
+    def find_digest(self, identity: Identity) -> str:
         """What the server knows it by; "" where it is another's, whose key is not known here."""
         if not self._share.key or self.owner(identity) != self._share.user:
             return ""
@@ -234,7 +232,7 @@ class Unshared:
         known = {row.item: row for row in store.entries(SharedItem, asked)}
         for item, line in tell_all(store, items, self._own, self._tombstones, self._others):
             row = SharedItem(
-                project, item.id, self.digest(item.identity), "", item.kind, kept_ref(item)
+                project, item.id, self.find_digest(item.identity), "", item.kind, kept_ref(item)
             )
             if isinstance(line, Version):
                 row = replace(row, root=line.row.root)
@@ -340,7 +338,7 @@ class Sharing:
             self._check_there()
         self._read()
         if not self.share.reads:
-            self._tell()
+            self._tell_rest()
 
     def meet(self) -> None:
         """Who is asked for with this token, and what it is good for."""
@@ -426,7 +424,7 @@ class Sharing:
                 digest = row.digest
                 if key != known:
                     here = store.get([row.item])
-                    digest = unshared.digest(here[0].identity) if here else ""
+                    digest = unshared.find_digest(here[0].identity) if here else ""
                 store.append([replace(row, mark="", digest=digest)])
             self._read_places_anew()
         self._save_cursor("")
@@ -529,7 +527,7 @@ class Sharing:
         """It may be called otherwise by now."""
         here = find_item(self.store, line.item.identity)
         if here is None:
-            digest = unshared.digest(line.item.identity)
+            digest = unshared.find_digest(line.item.identity)
             rows = self.store.entries(SharedItem, {"project": line.item.project, "digest": digest})
             here = next(iter(self.store.get([row.item for row in rows])), None)
         return here
@@ -546,7 +544,7 @@ class Sharing:
         machine of theirs, or a server put back, has told it: what was changed here since it was
         told here is told."""
         project, identity = self.share.project, line.item.identity
-        digest, here = unshared.digest(identity), self._find_own(line, unshared)
+        digest, here = unshared.find_digest(identity), self._find_own(line, unshared)
         if here is None:
             self._settle_missing(identity, digest)
             return
@@ -570,7 +568,7 @@ class Sharing:
     def _settle_memory(self, line: MemoryLine, unshared: Unshared) -> None:
         project, root = self.share.project, root_of(line.source, line.ref)
         identity = (line.source, "memory", family_ref(line.ref))
-        digest = unshared.digest(identity)
+        digest = unshared.find_digest(identity)
         rows = self.store.entries(LogItem, {"root": root})
         there = {one.id for one in self.store.get([row.item for row in rows])}
         for row in rows:
@@ -644,7 +642,7 @@ class Sharing:
 
     # --- telling ----------------------------------------------------------------------------------
 
-    def _tell(self) -> None:
+    def _tell_rest(self) -> None:
         unshared = Unshared(self.store, self._home, self.share, self._now)
         waiting, sent = unshared.count(), 0
         batch: list[Telling] = []

@@ -44,18 +44,21 @@ from yester.model import (
 )
 from yester.project import bare_project
 from yester.sharing.lines import (
+    FOR_EVER,
     ForgottenLine,
     GoneLine,
     ItemLine,
     Line,
     MemoryLine,
     WithdrawnLine,
+    clean_line,
     encode_line,
     parse_line,
+    read_team,
     root_of,
+    team_key,
 )
 from yester.sharing.merge import Merge, Place
-from yester.sharing.names import FOR_EVER, clean_line, read_team, team_key
 from yester.store import find_item, sharing_of, team_lines_of
 from yester.store.contract import Store
 from yester.tombstones import Marks
@@ -100,7 +103,7 @@ class Member:
         self._home, self._user, self._now = home, user, now
         self._keys: dict[str, bytes] = {}
 
-    def _digest(self, source: str, kind: str, ref: str) -> str:
+    def _digest_line(self, source: str, kind: str, ref: str) -> str:
         """Under the key of whose it is."""
         owner = team_user(source)
         if owner not in self._keys:
@@ -228,7 +231,7 @@ class Member:
                 kind, mark = "item", line.hash
                 if team_user(item.source) != owner or not _is_own_session(item.session, owner):
                     raise SourceError("it is not yours")
-                digest = self._digest(*item.identity)
+                digest = self._digest_line(*item.identity)
             case MemoryLine():
                 if line.memo is not None:
                     check_place(line.memo.item, project)
@@ -238,12 +241,12 @@ class Member:
                 if line.memo is None and owner != self._user:
                     raise SourceError("it is not yours to let go")
                 line = replace(line, who=self._user)
-                digest = self._digest(line.source, "memory", line.ref)
+                digest = self._digest_line(line.source, "memory", line.ref)
             case GoneLine():
                 kind, mark = "gone", ""
                 if team_user(line.source) != owner:
                     raise SourceError("it is not yours")
-                digest = self._digest(line.source, line.kind, line.ref)
+                digest = self._digest_line(line.source, line.kind, line.ref)
             case ForgottenLine():
                 kind, marks = "forgotten", Marks.from_records(b"", line.marks)
                 if len(marks.times) != 1:
@@ -256,7 +259,7 @@ class Member:
                 kind, mark = "session", sha256(encode_line(line)).hexdigest()[:32]
                 if line.project != project or not _is_own_session(line.key, owner):
                     raise SourceError("it is not yours")
-                digest = self._digest(line.key, "session", f"{line.agent} {project}")
+                digest = self._digest_line(line.key, "session", f"{line.agent} {project}")
             case _:
                 raise SourceError("this is no line to send")
         row = TeamLine(owner, self._user, digest, kind, mark, encode_line(line), anchor)
@@ -327,7 +330,7 @@ class Member:
                     at = lines[-1].id
                 self._rows.drop_team_lines(ids)
                 line = encode_line(WithdrawnLine(self._user))
-                digest = self._digest(f"{TEAM}{self._user}:", "withdrawn", project)
+                digest = self._digest_line(f"{TEAM}{self._user}:", "withdrawn", project)
                 self._rows.put_team_lines(
                     number,
                     [TeamLine(self._user, self._user, digest, "withdrawn", "", line, anchor)],

@@ -187,7 +187,7 @@ class Sftp:
 
     def list_files(self) -> set[str]:
         """Of a folder that is not there, or is empty, a listing fails: it is made first."""
-        out = self._ask(
+        out = self._run_commands(
             f"-mkdir {self._quote('')}", f"cd {self._quote('')}", "-ls -n LOG", "-ls -n */*/*"
         )
         # -rw------- ? 0 0 SIZE Nov 19 12:53 PATH
@@ -202,7 +202,7 @@ class Sftp:
                 f"-get {self._quote(path)} {_quote(str(folder / str(at)))}"
                 for at, path in enumerate(paths)
             )
-            self._ask(*gets)
+            self._run_commands(*gets)
             parts = {path: folder / str(at) for at, path in enumerate(paths)}
             there = {path: part for path, part in parts.items() if part.exists()}
             sized = {p: part for p, part in there.items() if part.stat().st_size <= MOST_BYTES}
@@ -221,12 +221,12 @@ class Sftp:
                 part = f"{path}.part"
                 commands.append(f"put -f {_quote(str(folder / str(at)))} {self._quote(part)}")
                 commands.append(f"rename {self._quote(part)} {self._quote(path)}")
-            self._ask(*commands)
+            self._run_commands(*commands)
 
     def remove_files(self, paths: Collection[str]) -> None:
         folders = {str(parent) for path in paths for parent in Path(path).parents[:-1]}
         ordered = sorted(folders, key=len, reverse=True)
-        self._ask(
+        self._run_commands(
             *(f"-rm {self._quote(path)}" for path in paths),
             *(f"-rmdir {self._quote(folder)}" for folder in ordered),
         )
@@ -234,7 +234,7 @@ class Sftp:
     def _quote(self, path: str) -> str:
         return _quote(f"{self._root}/{path}".rstrip("/"))
 
-    def _ask(self, *commands: str) -> bytes:
+    def _run_commands(self, *commands: str) -> bytes:
         done = _run_program(self._words, self._home, self._env, "\n".join(commands).encode())
         if done.returncode:
             raise SourceError(f"{self.where}: {_tell_failure(done)}")
@@ -296,7 +296,7 @@ class Git:
         if not self._tip:
             return {}
         asked = "".join(f"{self._tip}:{path}\n" for path in paths).encode()
-        out, found, at = self._ask("cat-file", "--batch", given=asked), dict[str, bytes](), 0
+        out, found, at = self._read_git("cat-file", "--batch", given=asked), dict[str, bytes](), 0
         for path in paths:
             end = out.index(b"\n", at)
             words = out[at:end].rsplit(b" ", 2)
@@ -338,9 +338,9 @@ class Git:
         raise SourceError(f"{self.where}: cannot be pushed to ({said})")
 
     def _git(self, *words: str, given: bytes = b"") -> str:
-        return self._ask(*words, given=given).decode("utf-8", "replace")
+        return self._read_git(*words, given=given).decode("utf-8", "replace")
 
-    def _ask(self, *words: str, given: bytes = b"") -> bytes:
+    def _read_git(self, *words: str, given: bytes = b"") -> bytes:
         done = self._try(*words, given=given)
         if done.returncode:
             raise SourceError(f"{self.where}: git {words[0]}: {_tell_failure(done)}")

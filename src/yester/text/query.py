@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from yester.clock import parse_time
 from yester.errors import UsageError
@@ -45,8 +46,7 @@ _TOKEN = re.compile(
 _OPERANDS = ("word", "phrase", "near", "prefix")
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     terms: tuple[str, ...]  # what ranks, each once
     prefixes: tuple[str, ...] = ()  # what ranks by its beginning
     must: Expression | None = None  # what every answer fulfils
@@ -60,8 +60,7 @@ class Query:
         return all(isinstance(part, Phrase) and not part.distance for part in parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     kind: str  # word, phrase, near, prefix, operator, open, close
     text: str
     distance: int = 0

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, pairwise
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from yester.libraries import load_numpy
 from yester.text.embed import load_wordpiece, model_input, open_session
@@ -143,8 +144,7 @@ def open_reader(values: Mapping[str, Any], home: Path) -> Reader | None:
 # --- a turn as the model's input ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """What stands between white space."""
 
     text: str
@@ -154,8 +154,7 @@ class Word:
     as_last: float
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedTurn:
+class EncodedTurn(Struct, frozen=True):
     ids: list[int]
     types: list[int]  # 0: the request, 1: the closing message
     sentences: list[list[Word]]

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from yester.tables import load_pattern, load_rows
 from yester.text.prose import prose_sentences, strip_marks
@@ -53,8 +54,7 @@ _WORTH: Mapping[str, float] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     text: str
     kind: str = "paragraph"  # paragraph, bullet, heading
     heading: str = ""  # under which it stands

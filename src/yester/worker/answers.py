@@ -14,7 +14,6 @@ from collections.abc import Container, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -126,8 +125,7 @@ def describe_given(block: Context, fitting: Context) -> str:
     return "yester: " + "; ".join(filter(None, parts)) if left or found else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(msgspec.Struct, frozen=True):
     """An answer, and what is to be written down once it has arrived."""
 
     event: HookEvent  # that is answered

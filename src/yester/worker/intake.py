@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from yester.agents.descriptors import AGENTS, find_agent
 from yester.agents.hooks import BELLS, READ_TRANSCRIPT_AFTER, HookEvent, session_transcripts
@@ -25,8 +26,7 @@ BATCH = 24  # events in one transaction
 SETTLE = 0.15  # seconds a client needs to write down what its hook has told
 
 
-@dataclass(slots=True)
-class _Due:
+class _Due(Struct):
     """A transcript that is to be read, when, and the spool files that must stay until it is."""
 
     path: Path
@@ -35,8 +35,7 @@ class _Due:
     files: list[Path]
 
 
-@dataclass(slots=True)
-class Intake:
+class Intake(Struct):
     """`stored` is called when something was taken in, `refresh` before: an event must be judged by
     settings that are at least as new as it is."""
 
@@ -52,9 +51,9 @@ class Intake:
     more: bool = True  # may the spool hold something?
     events: int = 0
     last: float = 0.0  # when something was taken in
-    _left: set[str] = field(default_factory=set)  # files of a newer yester, or not to be removed
-    _waiting: list[Path] = field(default_factory=list)  # of the spool, as it was last listed
-    _due: dict[Path, _Due] = field(default_factory=dict)  # transcripts to be read
+    _left: set[str] = set()  # files of a newer yester, or not to be removed
+    _waiting: list[Path] = []  # of the spool, as it was last listed
+    _due: dict[Path, _Due] = {}  # transcripts to be read
     _opened: _Due | None = None  # the one that is being read
     _reading: Iterator[None] = field(default_factory=lambda: iter(()))
 
@@ -106,18 +105,18 @@ class Intake:
         now, self._waiting = self._waiting[:size], self._waiting[size:]
         self._store_events(now)
         self.marks.settle(*map(_event_piece, now))
-        self.marks.begin()
+        self.marks.begin_work()
         self.answers.write_ledger(self._left)
         return bool(now)  # until a new listing has nothing: more may have come meanwhile
 
     def _store_events(self, paths: Sequence[Path]) -> None:
         self.watchdog.watch()
-        self.marks.begin(*map(_event_piece, paths))
+        self.marks.begin_work(*map(_event_piece, paths))
         batch = {path: spooled for path in paths if (spooled := self._read_event(path))}
         if not batch:
             return
         try:
-            taken = self.taker.take_batch([*batch.values()], self.marks.begin)
+            taken = self.taker.take_batch([*batch.values()], self.marks.begin_work)
         except (StoreError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 -- one event's fault must not keep the others out
@@ -219,7 +218,7 @@ class Intake:
                 return True
             self._opened, self._reading = due, self._read_transcript(due.path, due.told)
         self.watchdog.watch()
-        self.marks.begin(self._transcript_piece(due.path))
+        self.marks.begin_work(self._transcript_piece(due.path))
         try:
             finished = any(next(self._reading, self) is self for _ in range(20))
         except (StoreError, OSError):
@@ -254,11 +253,11 @@ class Intake:
         agent = AGENTS.get(told.agent)
         if agent is None or self.taker.refusal(told) or not os.path.isfile(path):  # noqa: PTH113
             return  # (Path.is_file() raises where a folder is closed to us)
-        ingest = self.taker.open_ingest(self.marks.begin)
+        ingest = self.taker.open_ingest(self.marks.begin_work)
         for _ in ingest.read_slices(agent, path):
             yield
         ingest.flush()
-        self.marks.begin()
+        self.marks.begin_work()
         self.taker.find_prompts(told.session, told.agent)
         self.taker.owe_compacted(ingest.compactions)
         self.stored()

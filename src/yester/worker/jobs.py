@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from yester.cards import QUIET
 from yester.config import Config
@@ -46,8 +47,7 @@ def current_ms() -> int:
     return int(time.time() * 1000)
 
 
-@dataclass(slots=True)
-class Chore:
+class Chore(Struct):
     """Slices of work until there is none; again when it `waits`. After a fault it does not."""
 
     name: str
@@ -100,7 +100,7 @@ class Distilling:
                 return False
             steps = self._distil_session(waiting, config)
         with self._log.survive("distilling a session"):
-            self._marks.begin(self._piece)
+            self._marks.begin_work(self._piece)
             self._title = next(steps, _ENDED)
             if self._title is _ENDED:
                 self._title = None

@@ -22,10 +22,11 @@ import struct
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
+
+from msgspec import Struct
 
 from yester.files import replace_file
 from yester.machine import user_number
@@ -36,8 +37,7 @@ _ASK_AGAIN = 0.01  # seconds after which who waits for a later reply is asked fo
 PATIENCE = 2.0  # seconds for a client that is to say something, or to read
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """A body, and who is to know whether it has arrived: told once, True or False."""
 
     body: bytes
@@ -48,8 +48,7 @@ Later = Callable[[], "Reply | None"]  # None: not yet; it is asked again and aga
 Answering = Callable[[str, dict[str, str]], "Reply | Later | None"]  # ("POST /hook", {"id": …})
 
 
-@dataclass(slots=True)
-class _Client:
+class _Client(Struct):
     socket: socket.socket
     since: float  # when it last did something
     asked: bytes = b""

@@ -115,7 +115,7 @@ class _Marked(msgspec.Struct):
 
 
 class Marks:
-    """`begin` a piece of work, `rest` when nothing is under way, `settle` what has gone well."""
+    """`begin_work` on pieces, on none when nothing is under way, `settle` what has gone well."""
 
     def __init__(self, path: Path, version: str, now: float) -> None:
         self._head = f"yester {version}"
@@ -146,7 +146,7 @@ class Marks:
             return 0
         return number if known.size == piece.size else min(number, TWICE - 1)
 
-    def begin(self, *pieces: Piece) -> None:
+    def begin_work(self, *pieces: Piece) -> None:
         if pieces != self._at and (self._marks or not pieces):
             for piece in pieces:
                 number = self.ended_workers(piece)
@@ -167,7 +167,7 @@ class Marks:
     def end_marking(self) -> None:
         """It has been told to end: whoever kills it from now on does not find it too slow at a
         piece of work, but at all that there is to do."""
-        self.begin()
+        self.begin_work()
         self._marks = False
 
     def catch_faults(self) -> None:

@@ -222,7 +222,7 @@ class Worker:
         except (StoreError, OSError) as error:
             self._log.say_failure(what, error)
             self.resting = self._clock() + _ERROR_PAUSE
-        self._marks.begin(*self._distilling.at)
+        self._marks.begin_work(*self._distilling.at)
 
     def _seconds_to_rest(self) -> float:
         now = self._clock()

@@ -82,7 +82,7 @@ class App:
     @cached_property
     def memory(self) -> Memory:
         """An agent may remember, but not speak for its user, whatever its variables say."""
-        from yester.agents.ancestors import find_agent_here
+        from yester.agents.descriptors import find_agent_here
 
         agent = find_agent_here()
         who, origin = (agent, "agent") if agent else (_user_name(), "user")
@@ -101,7 +101,7 @@ class App:
     def speaks_for_user(self) -> bool:
         """Is what is said here the user's own word? No agent stands above, and there is a terminal
         at which a person can be."""
-        from yester.agents.ancestors import has_terminal
+        from yester.agents.descriptors import has_terminal
 
         return self.memory.origin == "user" and has_terminal()
 

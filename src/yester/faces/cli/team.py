@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from yester.agents.ancestors import find_agent_here
+from yester.agents.descriptors import find_agent_here
 from yester.caller import Role, Scope
 from yester.clock import DAY, format_day, format_minute
 from yester.errors import NotYours, UsageError

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from msgspec import Struct
+
 from yester.config import Config
 from yester.errors import YesterError
 from yester.memory import join_names
@@ -31,8 +33,7 @@ class Finding:
     values: Mapping[str, object] = field(default_factory=dict, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
+class Examination(Struct, frozen=True):
     home: Path
     config: Config
     environ: Mapping[str, str]

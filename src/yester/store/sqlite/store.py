@@ -15,10 +15,9 @@ from yester.store.rows import rows
 from yester.store.rows.feed import FeedRows
 from yester.store.rows.forgetting import ForgetRows
 from yester.store.rows.joins import JoinRows
-from yester.store.rows.sharing import ShareRows
+from yester.store.rows.sharing import RoamRows, ShareRows
 from yester.store.sqlite import maintenance, salvage
 from yester.store.sqlite.maintenance import explain_errors
-from yester.store.sqlite.roaming import RoamRows
 from yester.store.sqlite.search import FileSearch
 from yester.text.document import content_hash
 
