@@ -237,8 +237,9 @@ def _find_listed(path: Path, slug: str, project_hash: Any) -> str:
     """The folder that the client's list maps to this name, or whose hash is known."""
     for folder, name in dict_at(load_object(path), "projects").items():
         if name == slug or sha256(folder.encode("utf-8", "replace")).hexdigest() in (
-            slug, project_hash,
-        ):  # fmt: skip
+            slug,
+            project_hash,
+        ):
             return str(folder)
     return ""
 

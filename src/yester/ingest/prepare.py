@@ -57,8 +57,9 @@ SHELLS = frozenset(name for row in _TOOLS if "command" in row["input"] for name 
 _OWN_COMMAND = re.compile(
     r"(?:^|[;&|(`])[^\S\n]{0,99}"
     r"(?:(?:\w{1,40}=\S{0,200}|env|exec|sudo|time|uvx|uv run|pipx run)\s{1,99}){0,8}"
-    r"(?:\S{0,200}/)?(?:yester|python\S{0,9} -m yester)\s{1,99}[\w-]", re.M
-)  # fmt: skip
+    r"(?:\S{0,200}/)?(?:yester|python\S{0,9} -m yester)\s{1,99}[\w-]",
+    re.M,
+)
 _OWN_TOOL = re.compile(r"mcp__(?:plugin_)?yester_", re.IGNORECASE)
 _FEWEST = 24  # characters; fewer are said again by chance
 _MARK = re.compile(r"\A(?:[-*•>]\s+)+")
@@ -124,9 +125,10 @@ def spread_secrets(store: Store, found: FoundSecrets) -> int:
             continue
         of_session = walk_items(store, Filters(session=key))
         held = [
-            one for one in of_session
+            one
+            for one in of_session
             if one.session == key and one.kind != "memory" and known.stand_in(one.texts)
-        ]  # fmt: skip
+        ]
         number += len(held)
         store.put([prepare_item(one, cut=False, found=found) for one in held])
         for session in store.sessions(Filters(session=key)):

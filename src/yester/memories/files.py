@@ -245,9 +245,10 @@ def _status_values(memo: Memo, successor: str) -> Plain:
         return {"record_status": status}
     why = f"superseded by {successor}" if successor else memo.reason
     return {
-        "record_status": status, f"{status}_at": format_iso(memo.since),
+        "record_status": status,
+        f"{status}_at": format_iso(memo.since),
         f"{status}_reason": why or None,
-    }  # fmt: skip
+    }
 
 
 # --- a file as a memory of the store -------------------------------------------------------------

@@ -106,9 +106,10 @@ def render_session(store: Store, session: Session, project: str) -> str:
     recorded = Filters((session.project,), session=session.key, agent=session.agent, echoes=True)
     parts = map(_render_item, walk_items(store, recorded, _ACTIVE))
     values = {
-        "title": _escape(title), "about": _escape(" · ".join(filter(None, about))),
+        "title": _escape(title),
+        "about": _escape(" · ".join(filter(None, about))),
         "items": "\n".join(parts),
-    }  # fmt: skip
+    }
     page = Path(__file__).with_name("session.html").read_text("utf-8")
     return Template(page).substitute(values)
 

@@ -441,9 +441,7 @@ def note_versions(
             over = store.get([memo.item.supersedes]) if memo.item.supersedes else []
             mark = mark_of(memo, over[0].identity if over else None, parents)
             store.append([LogVersion(root, mark, parents)])
-            store.append([
-                replace(row, head=mark, sent=False, version=memo.version, origin=own)
-            ])  # fmt: skip
+            store.append([replace(row, head=mark, sent=False, version=memo.version, origin=own)])
 
 
 def find_ancestors(

@@ -552,17 +552,13 @@ class Sharing:
         mark = hash_item(here)
         if born_here and mark != line.hash:
             mark = rows[0].mark if rows else line.hash
-        self.store.append([
-            SharedItem(project, here.id, digest, mark, here.kind, kept_ref(here))
-        ])  # fmt: skip
+        self.store.append([SharedItem(project, here.id, digest, mark, here.kind, kept_ref(here))])
 
     def _settle_missing(self, identity: Identity, digest: str) -> None:
         """Forgotten here, though the server has it: a backup was put back that did not know."""
         if digest and Tombstones(self._home).knows("ref", *identity):
             number = -int(digest[:14], 16)  # no item has it
-            row = SharedItem(
-                self.share.project, number, digest, "", identity[1], forgotten=True
-            )  # fmt: skip
+            row = SharedItem(self.share.project, number, digest, "", identity[1], forgotten=True)
             self.store.append([row])
 
     def _settle_memory(self, line: MemoryLine, unshared: Unshared) -> None:
@@ -573,9 +569,9 @@ class Sharing:
         there = {one.id for one in self.store.get([row.item for row in rows])}
         for row in rows:
             if row.head == line.mark and row.item in there:
-                self.store.append([
-                    SharedItem(project, row.item, digest, line.mark, "memory", root=root)
-                ])  # fmt: skip
+                self.store.append(
+                    [SharedItem(project, row.item, digest, line.mark, "memory", root=root)]
+                )
             elif row.head == line.mark:  # it was let go
                 self.store.retract(SharedItem, {"project": project, "item": row.item})
         if not there and line.memo is not None:

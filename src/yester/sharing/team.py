@@ -346,9 +346,9 @@ class Member:
         if cursor and (known is None or not self._rows.knows_anchor(known[1])):
             raise FeedExpired("the cursor is of another life of this server's database")
         at = known[0] if known else 0
-        rows = self._wait_for(lambda: self._rows.read_team_lines(
-            number, at, most, _MOST_BYTES
-        ), wait)  # fmt: skip
+        rows = self._wait_for(
+            lambda: self._rows.read_team_lines(number, at, most, _MOST_BYTES), wait
+        )
         return Told(
             lines=[{"id": row.id, "line": msgspec.json.decode(row.line)} for row in rows],
             cursor=_form_cursor(rows[-1].id, rows[-1].anchor) if rows else cursor,

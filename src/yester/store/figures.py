@@ -375,9 +375,10 @@ def daily_figures(store: Store, since: int) -> Daily:
         if day >= begin // DAY:
             met, ended, again = errors[day]
             errors[day] = (
-                met + number, ended + (number if came != "left" else 0),
+                met + number,
+                ended + (number if came != "left" else 0),
                 again + (number if day > first else 0),
-            )  # fmt: skip
+            )
     return Daily(items, shown, _middles_by_day(lags), _middles_by_day(answers), errors)
 
 

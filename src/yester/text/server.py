@@ -121,9 +121,7 @@ class Server:
         if not self._secure:
             return http.client.HTTPConnection(self.host, self._port, timeout=seconds)
         context = make_tls_context(self._trust)
-        return http.client.HTTPSConnection(
-            self.host, self._port, timeout=seconds, context=context
-        )  # fmt: skip
+        return http.client.HTTPSConnection(self.host, self._port, timeout=seconds, context=context)
 
     def _failure(self, status: int, response: http.client.HTTPResponse, message: str) -> LlmError:
         said = f": {message}" if message else ""

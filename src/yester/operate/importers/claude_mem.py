@@ -69,11 +69,12 @@ def _describe_server_item(row: Record) -> dict[str, Any]:
 
 def _describe_summary(row: Record) -> dict[str, Any]:
     return {
-        "kind": "summary", "body": _first_text(row, "completed", "learned", "notes", *_SECTIONS),
+        "kind": "summary",
+        "body": _first_text(row, "completed", "learned", "notes", *_SECTIONS),
         "title": first_line(_first_text(row, *_SECTIONS)),
         "sections": {name: text for name in _SECTIONS if (text := _first_text(row, name))},
         "files_modified": read_texts(row.get("files_edited")),
-    }  # fmt: skip
+    }
 
 
 def _describe_prompt(row: Record) -> dict[str, Any]:

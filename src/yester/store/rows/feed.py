@@ -53,8 +53,9 @@ class FeedRows(MemoryRows):
         changes = self._db.execute(
             "SELECT c.id, c.item, i.status, coalesce(m.version, 0) FROM memory_change c"
             " JOIN item i ON i.id = c.item LEFT JOIN memory m ON m.item = c.item"
-            " WHERE c.id > ? ORDER BY c.id LIMIT ?", (place[2], limit),
-        )  # fmt: skip
+            " WHERE c.id > ? ORDER BY c.id LIMIT ?",
+            (place[2], limit),
+        )
         lines: list[FeedLine] = []
         behind: list[Iterable[Item | Injection | MemoryChange]]
         behind = [items, shown, map(MemoryChange._make, changes)]

@@ -143,8 +143,9 @@ class ItemRows(PlaceRows, VectorRows, LineRows):
             return self.was_dropped(source, ref)
         found = self._first_row(
             "SELECT 1 FROM item i WHERE i.id = ? AND (i.status <> 'active'"
-            " OR EXISTS (SELECT 1 FROM memory m WHERE m.item = i.id))", id_,
-        )  # fmt: skip
+            " OR EXISTS (SELECT 1 FROM memory m WHERE m.item = i.id))",
+            id_,
+        )
         return found is not None
 
     def _link_items(self, items: Sequence[tuple[int, Item]]) -> None:

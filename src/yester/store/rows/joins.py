@@ -129,8 +129,9 @@ class JoinRows(MemoryRows):
             "SELECT id FROM item WHERE id IN (SELECT CAST(id AS BIGINT) FROM project_join_row"
             " WHERE joined = ? AND what = 'item') OR session <> 0 AND session IN"
             " (SELECT value FROM json_each(?)) ORDER BY id",
-            join.id, str(list(sessions.values())),
-        )  # fmt: skip
+            join.id,
+            str(list(sessions.values())),
+        )
         self._move_items(moved, target)
         slugs = [(slug, item) for item, slug in self._noted_rows(join.id, "memory")]
         self._db.executemany("UPDATE memory SET slug = ? WHERE item = ?", slugs)

@@ -52,8 +52,9 @@ class LineRows(Rows):
             "SELECT DISTINCT e.item, i.session, i.prompt_number, i.epoch, e.path, e.lines, e.added,"
             f" e.removed, e.blind, e.rowid FROM {_WRITTEN} WHERE {condition.sql}"
             " ORDER BY i.epoch, e.item, e.rowid",
-            rows.wanted_files(paths), *condition.values,
-        )  # fmt: skip
+            rows.wanted_files(paths),
+            *condition.values,
+        )
 
     def _edits_of(self, written: Iterable[Any]) -> list[LineEdit]:
         return [
@@ -68,8 +69,9 @@ class LineRows(Rows):
             4,
             "SELECT e.path, e.lines, e.added, e.removed FROM session s"
             " CROSS JOIN item i ON i.session = s.id AND i.session <> 0"
-            " CROSS JOIN line_edit e ON e.item = i.id WHERE s.key = ?", filters.without_session,
-        )  # fmt: skip
+            " CROSS JOIN line_edit e ON e.item = i.id WHERE s.key = ?",
+            filters.without_session,
+        )
 
     def _lines_by_path(self, changed: Iterable[Any]) -> dict[str, set[int]]:
         """The lines that were changed there, or kept in a place that was."""

@@ -109,8 +109,9 @@ class MemoryRows(ItemRows):
             "SELECT 1 FROM memory m JOIN item i ON i.id = m.item JOIN project p ON p.id = i.project"
             " WHERE m.slug = ?1 AND p.key = ?2"
             " UNION ALL SELECT 1 FROM memory_gone WHERE slug = ?1 AND project = ?2",
-            free, project,
-        ):  # fmt: skip
+            free,
+            project,
+        ):
             number += 1
             free = f"{slug[: _LONGEST_SLUG - 8].rstrip('-')}-{number}"
         return free

@@ -98,8 +98,9 @@ class Condition:
             keys = json_text(filters.without_projects)
             self.require(
                 f"{column} NOT IN (SELECT id FROM project WHERE key IN"
-                " (SELECT value FROM json_each(?, '$')))", keys,
-            )  # fmt: skip
+                " (SELECT value FROM json_each(?, '$')))",
+                keys,
+            )
 
 
 _TALK = frozenset(("message", "prompt"))

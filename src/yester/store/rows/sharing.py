@@ -28,7 +28,7 @@ class ShareRows(LedgerRows):
             " AND (s.item IS NULL OR iif(m.item IS NULL, s.mark <> lower(hex(i.hash)),"
             " r.item IS NULL OR s.mark <> r.head OR r.version <> m.version)) ORDER BY i.id",
             project,
-        )  # fmt: skip
+        )
 
     def find_unshared_ends(self, project: str) -> list[SharedItem]:
         """What the team has, and what is here no more, is no longer of this project, or was
@@ -39,7 +39,7 @@ class ShareRows(LedgerRows):
             " (SELECT 1 FROM item i JOIN project p ON p.id = i.project WHERE i.id = s.item"
             f" AND p.key = ?1 AND {_SHARED}))) ORDER BY s.item",
             project,
-        )  # fmt: skip
+        )
         return self.entries(SharedItem, {"project": project, "item": gone}) if gone else []
 
     def drop_team_sessions(self, project: str) -> list[str]:

@@ -93,8 +93,9 @@ class VectorRows(Rows):
             return None
         return self._all_ids(
             "SELECT item FROM unembedded WHERE queued >= ? ORDER BY epoch DESC, item DESC LIMIT ?",
-            since, limit,
-        )  # fmt: skip
+            since,
+            limit,
+        )
 
     def _passing_items(self, items: Sequence[int], condition: Condition) -> list[int]:
         return self._all_ids(

@@ -164,8 +164,9 @@ class FileSearch(Connection, SearchRows):
         if newest >= len(marks):
             ids = self._first_value(
                 "SELECT json_group_array(id) FROM item WHERE id >= ? AND project = ?",
-                len(marks), project,
-            )  # fmt: skip
+                len(marks),
+                project,
+            )
             marks.extend(bytes(newest + 1 - len(marks)))
             for id_ in decode_ids(ids):
                 marks[id_] = 1
