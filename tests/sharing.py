@@ -115,11 +115,11 @@ class Cutting(TeamServer):
                 super().push(*sent)
         self.late = []
 
-    def _ask(self, *asked: Any) -> Any:
+    def _request(self, *asked: Any) -> Any:
         self.left -= 1
         if self.left < 0 and self.kind == "before":
             raise Unplugged
-        answer = super()._ask(*asked)
+        answer = super()._request(*asked)
         if self.left < 0 and self.kind == "after":
             raise Unplugged
         return answer

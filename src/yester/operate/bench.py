@@ -84,7 +84,6 @@ class Past(Struct):
     begun: int
     prompt: str = ""  # the first that says something
     edits: dict[str, int] = {}  # file → when it was first changed
-    prompted: int = 0
 
 
 class Question(Struct, frozen=True):
@@ -98,17 +97,19 @@ class Question(Struct, frozen=True):
 def read_history(items: Iterable[Item], trivial: Callable[[str], str]) -> list[Past]:
     """The sessions these items are of, by time; `trivial` says why a prompt asks for nothing."""
     found: dict[tuple[str, Name], Past] = {}
+    prompted: dict[tuple[str, Name], int] = {}
     for item in items:
         if not item.session or item.epoch <= 0 or item.status != "active":
             continue
         name = item.agent, item.session
-        past = found.setdefault((item.project, name), Past(name, item.project, item.epoch))
+        key = item.project, name
+        past = found.setdefault(key, Past(name, item.project, item.epoch))
         past.begun = min(past.begun, item.epoch)
         for file in item.files_modified:
             past.edits[file] = min(item.epoch, past.edits.get(file, item.epoch))
-        is_first = not past.prompt or item.epoch < past.prompted
+        is_first = not past.prompt or item.epoch < prompted[key]
         if item.kind == "prompt" and not item.actor and is_first and not trivial(item.body):
-            past.prompt, past.prompted = item.body, item.epoch
+            past.prompt, prompted[key] = item.body, item.epoch
     return sorted(found.values(), key=lambda past: (past.begun, past.project, past.name))
 
 

@@ -7,7 +7,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from itertools import chain
 from typing import Any
 
@@ -197,7 +196,7 @@ def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
         report = bench.measure_recall(asked, recall)
     waiting = app.reading.totals("unembedded")[0][0]
     return Output(
-        {**asdict(report), "sessions": len(past), "unembedded": waiting},
+        {**structs.asdict(report), "sessions": len(past), "unembedded": waiting},
         _report_lines(report, len(past), waiting),
     )
 
