@@ -112,7 +112,7 @@ def _count_others(memory: Memory, share: Share) -> dict[str, int]:
 
 def preview_share(memory: Memory, name: str, url: str = "") -> Outlook:
     """Each line that the next run would send, without sending anything."""
-    project = _find_project(memory, name)
+    project = _find_shareable(memory, name)
     _refuse_private(memory, project)
     share = load_shares(memory.home).find(project.key)
     if share is None or share.ended or (url and share.to != url):
@@ -151,7 +151,7 @@ def _find_secrets(items: list[Item]) -> Counter[str]:
 # --- what only the user does ----------------------------------------------------------------------
 
 
-def _find_project(memory: Memory, name: str) -> Project:
+def _find_shareable(memory: Memory, name: str) -> Project:
     """One that is known here, that of the current folder, or the key of one that others share."""
     try:
         found = memory.find_project(name)
@@ -184,7 +184,7 @@ def check_share(memory: Memory, name: str, url: str, plain: bool) -> tuple[Proje
     """The project and the server's address, before anything is asked of anybody; UsageError where
     that project does not go there."""
     memory.require_user(_THEIRS)
-    url, project = check_address(url, plain), _find_project(memory, name)
+    url, project = check_address(url, plain), _find_shareable(memory, name)
     _refuse_private(memory, project)
     share = load_shares(memory.home).find(project.key)
     if share is not None and not share.ended and share.to != url:
@@ -261,7 +261,7 @@ def stop_share(memory: Memory, name: str, progress: Progress, anyway: bool = Fal
     """Withdraw what was sent of a project, and share no more of it. What others have shared goes
     from here. `anyway`: also where the server cannot be asked, and what was sent remains there."""
     memory.require_user(_THEIRS)
-    project = _find_project(memory, name)
+    project = _find_shareable(memory, name)
     with exchange_lock(memory.home):
         shares = load_shares(memory.home)
         share = shares.find(project.key)

@@ -174,7 +174,7 @@ class App:
         refuses = load_rules(self.config).excludes
         return Projects(self.config.projects, refuses, self.config.private)
 
-    def find_project(
+    def choose_project(
         self, name: str | None, folder: Path | None = None, instead: str = "--global, or "
     ) -> Project:
         """The project of this name, else of the folder (by default the current one)."""

@@ -127,7 +127,7 @@ def fix_command(app: App, /, text: tuple[str, ...], project: str | None) -> Outp
     if not printed.strip():
         raise UsageError('name the error: yester fix "…", or pipe what was printed into it')
     known = {one.key for one in app.reading.projects()}
-    place = app.find_project(project, instead="")
+    place = app.choose_project(project, instead="")
     name = place.key if project or place.key in known else ""
     found = find_fixes(app.memory, FixRequest(text=printed, project=name))
     lines = (f"{shorten_text(one.error, _ERROR)}\n    {one.line}" for one in found.fixes)

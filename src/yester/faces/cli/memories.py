@@ -214,7 +214,7 @@ def candidate_command(
     """
     category, said = get_category(type_), clean_text(" ".join(text))
     began = time.perf_counter()
-    where = GLOBAL if everywhere else app.find_project(project)
+    where = GLOBAL if everywhere else app.choose_project(project)
     choice = remember.find_candidate(
         app.reading, category, said, where.key, normalise_tags(tags), files
     )
@@ -385,7 +385,7 @@ def remember_command(
     if is_rule and app.memory.origin == "user" and not app.speaks_for_user:
         draft = replace(draft, status="proposed")  # nobody says that it is the user's word
 
-    place = GLOBAL if everywhere else app.find_project(project)
+    place = GLOBAL if everywhere else app.choose_project(project)
     old = {"update": _find_id(app.store, update), "supersedes": _find_id(app.store, supersedes)}
     kept = remember.remember(app.store, draft, place, app.memory.by(why), **old)
     choice = kept.choice
@@ -505,7 +505,7 @@ def _choose_place(
     if not (project or path):
         return {}
     if project or own == GLOBAL.key:
-        own = app.find_project(project).key
+        own = app.choose_project(project).key
     return {"scope": "path" if path else "project", "path": path, "project": own}
 
 
@@ -526,7 +526,7 @@ def _change_by_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
             values = forms.parse_edit_form(text, source or "the text")
             if values.get("scope", base["scope"]) != base["scope"]:
                 everywhere = values["scope"] == "global"
-                values["project"] = GLOBAL.key if everywhere else app.find_project(None).key
+                values["project"] = GLOBAL.key if everywhere else app.choose_project(None).key
             # A field that was taken out of the form is to go.
             values["content"] = {**dict.fromkeys(base["content"]), **values.get("content", {})}
             memo = lifecycle.edit_memory(app.store, id_, values, app.memory.by(why), base=base)

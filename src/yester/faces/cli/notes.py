@@ -100,7 +100,7 @@ def claude_memory_command(app: App, folder: Path | None, project: str | None) ->
     root, owner = locate_folder(place)
     if not root.is_dir():
         raise NotFound(f"{place}: has no .claude/memory; name the folder")
-    whose = app.find_project(project, owner if owner != root else None, instead="")
+    whose = app.choose_project(project, owner if owner != root else None, instead="")
     by = Author("import", app.now, "import", f"from {root}")
     report = import_folder(app.store, root, whose, by)
     said = join_counts(
@@ -129,10 +129,10 @@ def sync_command(
     Exit code 3 when there was a conflict, or something could not be done.
     """
     if folder is None:
-        top = git.find_top(str(Path.cwd()), app.find_project(None).root)
+        top = git.find_top(str(Path.cwd()), app.choose_project(None).root)
         folder = find_memory_folder(Path.cwd(), top)
     root, owner = locate_folder(folder)
-    whose = app.find_project(project, owner if owner != root else None, instead="")
+    whose = app.choose_project(project, owner if owner != root else None, instead="")
     by = Author("sync", app.now, "file", f"from {root}")
     if dry_run:
         done = sync_folder(app.reading, root, whose, by, emptied=emptied, dry_run=True)

@@ -150,7 +150,7 @@ def share_command(
 def _begin_share(
     app: App, project: str, to: str, token_file: Path | None, trust: Path | None, plain: bool
 ) -> Output:
-    def begin(token: str) -> ShareReport:
+    def begin_share(token: str) -> ShareReport:
         return share.begin_share(
             app.memory, project, to, token, tell_progress, plain=plain, trust=trust
         )
@@ -158,11 +158,11 @@ def _begin_share(
     _, to = share.check_share(app.memory, project, to, plain)
     known = "" if token_file else load_token(app.home, to)
     try:
-        report = begin(known or _read_token(token_file))
+        report = begin_share(known or _read_token(token_file))
     except NotAdmitted as error:
         if not known or error.status != 401:
             raise
-        report = begin(_read_token(None))
+        report = begin_share(_read_token(None))
     return _answer_shares(app, [report])
 
 

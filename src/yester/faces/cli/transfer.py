@@ -247,7 +247,7 @@ def section_command(app: App, file: Path, project: str | None, apply: bool) -> O
     Shows the change as a diff and writes nothing; you write it with --apply, in your own terminal.
     Run again, the section is brought up to date; the rest of the file is never touched.
     """
-    whose = app.find_project(project, file.absolute().parent)
+    whose = app.choose_project(project, file.absolute().parent)
     section, path = pages.render_section(app.reading, whose), file.absolute()
     present, before = read_present(path)
     after = pages.place_section(before, section, file)
@@ -286,11 +286,11 @@ def move_command(app: App, to: str, verify: bool, use: bool) -> Output:
             f" leave it out, and say yester --home {to}"
         )
 
-    def tell(table: str, rows: int) -> None:
+    def tell_rows(table: str, rows: int) -> None:
         if sys.stderr.isatty():
             sys.stderr.write(f"\r{table}: {rows:,} rows\033[K")
 
-    moved = move_store(memory, to, verify, use, tell)
+    moved = move_store(memory, to, verify, use, tell_rows)
     lines = [f"{moved.items:,} items copied to {place}"]
     value: dict[str, object] = {"to": place, "items": moved.items}
     error = None

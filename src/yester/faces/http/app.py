@@ -124,9 +124,25 @@ def answer_request(memory: Memory, endpoint: table.Endpoint, request: Any, origi
 
 
 class Router:
-    """Which endpoint is asked, with what; `_answer_call` says how it is answered."""
+    """Which endpoint is asked, with what; `_answer_call` says how it is answered. `close` it in the
+    loop, `end` it when the loop is over."""
 
-    def __init__(self, endpoints: Sequence[table.Endpoint]) -> None:
+    guard: Guard  # the ASGI application
+
+    def __init__(
+        self,
+        memory: Memory,
+        endpoints: Sequence[table.Endpoint],
+        manual: Callable[[], bytes],
+        document: Callable[[], bytes],
+    ) -> None:
+        self._memory = memory
+        health = msgspec.json.encode(table.Health(status="ok", version=__version__))
+        self._constants: Mapping[str, Callable[[], bytes]] = {
+            "/health": lambda: health,
+            "/api/search/help": manual,
+            "/api/openapi.json": document,
+        }
         by_path: dict[str, dict[str, table.Endpoint]] = {}
         for one in endpoints:
             by_path.setdefault(one.path, {})[one.method] = one
@@ -158,6 +174,23 @@ class Router:
             request = read_query(endpoint.request, scope["query_string"], path)
         return await self._answer_call(endpoint, request, scope)
 
+    def release_unused(self) -> None:
+        self._memory.release_unused(time.monotonic())
+
+    def is_lost(self) -> bool:
+        """Is what was served no longer there? Then nobody could find this server to stop it."""
+        return False
+
+    def idle_seconds(self) -> float:
+        """Seconds since something was asked, 0 while somebody listens."""
+        return 0.0
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def end(self) -> None:
+        raise NotImplementedError
+
     async def _check_scope(self, endpoint: table.Endpoint, scope: Scope) -> None:
         """A Refusal where whoever asks may not."""
 
@@ -171,8 +204,7 @@ class Router:
 
 
 class App(Router):
-    """What answers; `guard` is the ASGI application. `close` it in the loop, `end` it when the loop
-    is over."""
+    """What answers on one's own machine."""
 
     def __init__(
         self,
@@ -184,37 +216,29 @@ class App(Router):
         folder: Path = FOLDER,
         slowdown: Slowdown | None = None,
     ) -> None:
-        self._memory, self._keys, self._port = memory, keys, port
+        super().__init__(
+            memory,
+            table.ENDPOINTS,
+            lambda: msgspec.json.encode(table.make_manual(f"http://127.0.0.1:{port}")),
+            _encode_document,
+        )
+        self._keys, self._port = keys, port
         self._slowdown = slowdown or Slowdown()
         self._pool, self._stream_pool = Pool(memory, _THREADS), Pool(memory, 1)
         self.stream = Stream(self._stream_pool.run, failed)
         self._files = load_files(folder)
-        health = msgspec.json.encode(table.Health(status="ok", version=__version__))
-        self._constants: dict[str, Callable[[], bytes]] = {
-            "/health": lambda: health,
-            "/api/search/help": lambda: msgspec.json.encode(
-                table.make_manual(f"http://127.0.0.1:{port}")
-            ),
-            "/api/openapi.json": _encode_document,
-        }
         self._own: dict[str, Callable[[Scope, Any], Awaitable[object]]] = {
             "/api/login": self._log_in, "/api/login/prove": self._prove_grant,
             "/api/grants": self._create_grant,
         }  # fmt: skip
-        super().__init__(table.ENDPOINTS)
         unlocked = {(one.method, one.path) for one in table.ENDPOINTS if one.open}
         unlocked |= {("GET", name) for name in self._files}
         self.guard = Guard(self._answer, port, keys, unlocked, failed, self._slowdown)
 
-    def release_unused(self) -> None:
-        self._memory.release_unused(time.monotonic())
-
     def is_lost(self) -> bool:
-        """Is what was served no longer there? Then nobody could find this server to stop it."""
         return self._memory.lost
 
     def idle_seconds(self) -> float:
-        """Seconds since something was asked, 0 while somebody listens."""
         return 0.0 if self.stream.clients else time.monotonic() - self.guard.last
 
     def close(self) -> None:

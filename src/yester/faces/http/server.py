@@ -14,8 +14,7 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from typing import Protocol as TypingProtocol
+from typing import Any
 
 import h11
 import msgspec
@@ -23,14 +22,10 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from yester.errors import UsageError, YesterError
-from yester.faces.http.app import App
-from yester.faces.http.guard import Guard
+from yester.faces.http.app import Router
 from yester.faces.http.login import ADDRESS, read_port
 from yester.faces.http.request import CONTENT_TYPE, Refusal, make_problem
 from yester.files import replace_file
-
-if TYPE_CHECKING:
-    from yester.faces.http.team import TeamApp
 
 _TRIED = 20  # ports behind the one that is wanted
 _HEAD_SECONDS = 10.0  # from the first byte of a request to the last of its head
@@ -132,21 +127,10 @@ class Protocol(H11Protocol):
         self.transport.close()
 
 
-class Served(TypingProtocol):
-    """What is served: `App`, or a team's."""
-
-    guard: Guard
-
-    def release_unused(self) -> None: ...
-    def is_lost(self) -> bool: ...
-    def idle_seconds(self) -> float: ...
-    def close(self) -> None: ...
-
-
 class Server(uvicorn.Server):
     """Serves an App until a signal comes or, with `idle`, nobody has asked for so many seconds."""
 
-    def __init__(self, app: Served, idle: float | None = None, grace: int = 2, **tls: Any) -> None:
+    def __init__(self, app: Router, idle: float | None = None, grace: int = 2, **tls: Any) -> None:
         super().__init__(
             uvicorn.Config(
                 app.guard, http=Protocol, ws="none", lifespan="off", loop="asyncio",
@@ -177,7 +161,7 @@ class Server(uvicorn.Server):
 
 
 def serve(
-    run: Path, app: Callable[[int], App], sock: socket.socket, idle: float | None = None
+    run: Path, app: Callable[[int], Router], sock: socket.socket, idle: float | None = None
 ) -> None:
     """Until it ends. `run/port` says where it is as long as it is there."""
     port = sock.getsockname()[1]
@@ -195,7 +179,7 @@ def serve(
             (run / "port").unlink(missing_ok=True)
 
 
-def serve_many(app: TeamApp, sock: socket.socket, **tls: Any) -> None:
+def serve_many(app: Router, sock: socket.socket, **tls: Any) -> None:
     """Until a signal comes; what is being answered then is finished first."""
     signal.signal(signal.SIGTERM, lambda *_: None)  # as in `serve`
     try:

@@ -13,7 +13,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -23,7 +23,6 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from yester import __version__
 from yester.caller import PREFIX, Caller
 from yester.errors import StoreError, YesterError
 from yester.faces.http import table
@@ -45,7 +44,7 @@ _NO_TOKEN = {
 
 
 class TeamApp(Router):
-    """`guard` is the ASGI application. `close` it in the loop, `end` it when the loop is over."""
+    """What answers many."""
 
     def __init__(
         self,
@@ -58,28 +57,13 @@ class TeamApp(Router):
         slowdown: Slowdown | None = None,
         endpoints: Sequence[table.Endpoint] = table.TEAM_ENDPOINTS,
     ) -> None:
-        super().__init__(endpoints)
-        self._memory, self._gate, self._metrics_token = memory, gate, metrics_token
+        super().__init__(memory, endpoints, _encode_manual, _encode_document)
+        self._gate, self._metrics_token = gate, metrics_token
         self._threads, self._probe = Threads(threads), ThreadPoolExecutor(1, "probe")
         self._probing: asyncio.Future[None] | None = None
         self._closed = False
         self._figures = Figures()
-        health = msgspec.json.encode(table.Health(status="ok", version=__version__))
-        self._constants: dict[str, Callable[[], bytes]] = {
-            "/health": lambda: health,
-            "/api/search/help": _encode_manual,
-            "/api/openapi.json": _encode_document,
-        }
-        self.guard: Guard = TeamGuard(self, endpoints, failed, slowdown or Slowdown())
-
-    def release_unused(self) -> None:
-        self._memory.release_unused(time.monotonic())
-
-    def is_lost(self) -> bool:
-        return False
-
-    def idle_seconds(self) -> float:
-        return 0.0
+        self.guard = TeamGuard(self, endpoints, failed, slowdown or Slowdown())
 
     def close(self) -> None:
         """From now on it is not ready; what runs is finished."""
