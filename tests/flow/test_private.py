@@ -22,7 +22,6 @@ from yester.operations.projects import (
     rename_project,
     set_private,
 )
-from yester.operations.request import NoRequest
 from yester.project import Project
 
 pytestmark = pytest.mark.requirement("MEM-09")
@@ -120,9 +119,7 @@ def test_the_users_own_configuration_says_so_and_a_new_name_keeps_it(home, place
     }
     with memory_in(home, "") as memory:
         rename_project(memory, RenameRequest(key="bank", name="treasury"))
-        assert {one.name for one in list_projects(memory, NoRequest()).projects if one.private} == {
-            "treasury"
-        }
+        assert {one.name for one in list_projects(memory).projects if one.private} == {"treasury"}
         # Its folder gets a remote, and so another key: it stays what it was.
     (home / "config.toml").write_text(f'[projects]\n"{places["bank"]}" = {{ private = true }}\n')
     (places["bank"] / ".git").mkdir()

@@ -16,7 +16,6 @@ from tests.capturing import until
 from yester.config import load_config
 from yester.faces.cli.app import render_json
 from yester.memory import Memory
-from yester.operations.request import NoRequest
 from yester.operations.roam import show_roam
 from yester.worker.jobs import Exchanging
 from yester.worker.process import Log
@@ -107,7 +106,7 @@ def test_status_doctor_and_the_api_show_machines_and_what_waits(run, said, log, 
     assert findings["roam"]["state"] == "ok"
     assert "other machines: 1, items that wait: 1" in findings["roam"]["text"]
     with Memory(said, os.environ) as memory:
-        assert json.loads(render_json(show_roam(memory, NoRequest()))) == state
+        assert json.loads(render_json(show_roam(memory))) == state
     for path in log.glob("*/*/*"):
         path.write_bytes(path.read_bytes()[:-1])
     with yester.open(tmp_path / "other") as memory:

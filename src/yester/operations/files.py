@@ -21,7 +21,7 @@ from yester.context.cards import find_card, find_open_ends, find_turns, holds, r
 from yester.context.lines import card_line, card_status, item_line, one_line
 from yester.errors import NotFound
 from yester.files import read_bytes
-from yester.memory import Memory, quote_value
+from yester.memory import Memory, join_names, quote_value
 from yester.model import Filters, Item, Paging, Project, TurnKey
 from yester.operations import fields, items
 from yester.operations.request import Request
@@ -127,7 +127,7 @@ def explain_lines(memory: Memory, request: LinesRequest) -> LineHistory:
         first=place.first, last=min(last, len(lines)), lines=len(lines),
         recorded=sum(one.last - one.first + 1 for one in found if one.turn),
         former_names=old_names, stretches=[told.tell_stretch(one) for one in wanted],
-        decisions=list(told.find_decisions(place.project.key, place.name)),
+        decisions=[*map(told.tell_item, find_decisions(store, place.project.key, place.name))],
     )  # fmt: skip
 
 
@@ -194,7 +194,7 @@ class _Teller:
     """The turns of stretches, looked up at once."""
 
     def __init__(self, store: Store, calendar: Calendar, found: Sequence[Stretch]) -> None:
-        self._store, self._calendar = store, calendar
+        self._calendar = calendar
         turns = {turn for one in found for turn in (one.turn, *one.former, *one.others) if turn}
         self._turns: Mapping[TurnKey, Item] = find_turns(store, turns)
         items = {edit.item for one in found for edit in one.edits[-1:]}
@@ -206,16 +206,16 @@ class _Teller:
         replaced = sum(len(edit.removed) for edit in one.edits)
         failed = [turn for turn in self._tell_turns(one.others) if turn.status in _FAILED]
         return LineStretch(
-            first=one.first, last=one.last, turn=self._tell_item(author) if author else None,
+            first=one.first, last=one.last, turn=self.tell_item(author) if author else None,
             edits=[edit.item for edit in one.edits], ambiguous=list(one.ambiguous),
             replaced=_replaced_text(last) if last and replaced else "", replaced_lines=replaced,
             former=self._tell_turns(one.former), attempts=failed[-_TRIED:],
         )  # fmt: skip
 
     def _tell_turns(self, turns: Collection[TurnKey]) -> list[Turn]:
-        return [self._tell_item(self._turns[turn]) for turn in turns if turn in self._turns]
+        return [self.tell_item(self._turns[turn]) for turn in turns if turn in self._turns]
 
-    def _tell_item(self, item: Item) -> Turn:
+    def tell_item(self, item: Item) -> Turn:
         own = item.kind == "summary"
         title = item.title or one_line(item.body[: 4 * _EXCERPT], _EXCERPT)
         calendar = self._calendar
@@ -224,9 +224,6 @@ class _Teller:
             created_at_epoch=item.epoch, session=item.session,
             line=card_line(item, calendar) if own else item_line(item, calendar, title),
         )  # fmt: skip
-
-    def find_decisions(self, project: str, file: str) -> Iterator[Turn]:
-        yield from map(self._tell_item, find_decisions(self._store, project, file))
 
 
 def find_decisions(store: Store, project: str, file: str) -> Iterator[Item]:
@@ -272,7 +269,8 @@ def history_lines(found: LineHistory) -> Iterator[str]:
 
 def _stretch_details(one: LineStretch) -> Iterator[str]:
     if one.ambiguous:
-        yield f"ambiguous, another turn may have written: {_name_lines(one.ambiguous)}"
+        lines = join_names([*map(str, one.ambiguous)])
+        yield f"ambiguous, another turn may have written: {lines}"
     if number := one.replaced_lines:
         text = f": {one.replaced}" if one.replaced else ""
         yield f"replaced {number} line{'s' if number > 1 else ''}{text}"
@@ -282,11 +280,6 @@ def _stretch_details(one: LineStretch) -> Iterator[str]:
 
 def _span(one: LineStretch) -> str:
     return f"{one.first}-{one.last}" if one.last > one.first else str(one.first)
-
-
-def _name_lines(numbers: Sequence[int]) -> str:
-    more = f" and {len(numbers) - 8} more" if len(numbers) > 8 else ""
-    return ", ".join(map(str, numbers[:8])) + more
 
 
 def blame_lines(found: LineHistory) -> Iterator[str]:
@@ -318,7 +311,7 @@ class FileRequest(Request, kw_only=True):
     path: Annotated[str, Meta(min_length=1, max_length=4_000)]
 
 
-class OpenEnd(Struct, kw_only=True):
+class OpenEnd(Struct):
     """What is left to do, and the card that says so."""
 
     card: int
@@ -362,10 +355,7 @@ def show_file(memory: Memory, request: FileRequest) -> FileShown:
         edits=rows.item_rows([] if lines else edits[:_MOST_EDITS]),
         decisions=items.Rows(store).item_rows(find_decisions(store, project.key, path)),
         open=[
-            OpenEnd(
-                card=end.card.id, title=redact(end.card.title), text=redact(end.text),
-                created_at_epoch=end.card.epoch,
-            )
+            OpenEnd(end.card.id, redact(end.card.title), redact(end.text), end.card.epoch)
             for end in find_open_ends(cards, memory.now)
             if path in end.card.files
         ],

@@ -73,18 +73,14 @@ def find_findings(memory: Memory) -> list[Finding]:
     """One of each kind first, then the next best of any."""
     store = memory.reading
     names = {one.key: one for one in store.projects()}
-    judged = {
-        row.item
-        for row in store.entries(Feedback, {"what": ("useful", "useless")}, Paging(_FAILURES))
-    }
-    kinds = [
-        [one for one in found if judged.isdisjoint(one.items)]
-        for found in (
-            list(_find_errors(memory, names)),
-            list(_find_requests(store, names)),
-            list(_find_open(memory, names.values())),
-        )
-    ]
+    words = store.entries(Feedback, {"what": ("useful", "useless")}, Paging(_FAILURES))
+    judged = {row.item for row in words}
+    sorts = (
+        _find_errors(memory, names),
+        _find_requests(store, names),
+        _find_open(memory, names.values()),
+    )
+    kinds = [[one for one in found if judged.isdisjoint(one.items)] for found in sorts]
     ranked = [one for turn in range(MOST) for found in kinds for one in found[turn : turn + 1]]
     return ranked[:MOST]
 

@@ -67,7 +67,7 @@ class RedactRequest(Request, kw_only=True):
     yes: bool = False
 
 
-class Sample(Struct, kw_only=True):
+class Sample(Struct):
     id: int
     kind: str
     date: int
@@ -233,14 +233,11 @@ def _describe_forgetting(
 ) -> Forgetting:
     names, derived = memory.project_names(), {*found.derived}
     samples = [
-        Sample(
-            id=item.id, kind=item.kind, date=item.epoch,
-            project=redact(names.get(item.project, item.project)),
-            title=shorten_text(redact(item.title or item.body), _TITLE),
-        )
+        Sample(item.id, item.kind, item.epoch, redact(names.get(item.project, item.project)), title)
         for item in gone
         if item.id not in derived
-    ]  # fmt: skip
+        for title in [shorten_text(redact(item.title or item.body), _TITLE)]
+    ]
     many = f"{count_noun(len(gone), 'item')} of {count_noun(len(found.sessions), 'session')}"
     told = "gone, and every backup written anew" if done else "would go"
     return Forgetting(

@@ -63,7 +63,7 @@ class Summary(Struct, kw_only=True):
     text: str
 
 
-class ChangedPlace(Struct, kw_only=True):
+class ChangedPlace(Struct):
     """A place of a file that a tool has changed."""
 
     file: str
@@ -324,16 +324,12 @@ def describe_call(item: model.Item) -> Call | UnsetType:
     if item.call is None:
         return UNSET
     command = shell_command(item) if item.tool.lower() in SHELLS else ""
+    cut, edits = item.call.cut, find_edits(item) if item.files_modified and not command else ()
     changes = [
-        ChangedPlace(
-            file=redact(one.file), before=redact(one.before), after=redact(one.after),
-            known=one.blind == 0 or item.call.cut,
-        )
-        for one in (find_edits(item) if item.files_modified and not command else ())
-    ]  # fmt: skip
-    return Call(
-        command=redact(command), status=item.call.status, changes=changes, cut=item.call.cut
-    )
+        ChangedPlace(redact(one.file), redact(one.before), redact(one.after), one.blind == 0 or cut)
+        for one in edits
+    ]
+    return Call(command=redact(command), status=item.call.status, changes=changes, cut=cut)
 
 
 def _add_summary(row: Row, summary: Summary) -> None:

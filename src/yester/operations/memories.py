@@ -159,7 +159,7 @@ class Memory(Struct, kw_only=True):
     last_given: int | UnsetType = UNSET
 
 
-class Field(Struct, kw_only=True):
+class Field(Struct):
     """Something of a memory that can be edited: part of `content`, or of the memory itself."""
 
     name: str
@@ -290,9 +290,7 @@ def _form_field(
     choices: Sequence[str] = (),
 ) -> Field:  # fmt: skip
     label = name.replace("_", " ").capitalize()
-    return Field(
-        name=name, label=label, kind=kind, choices=[*choices], required=required, part=part
-    )
+    return Field(name, label, kind, [*choices], required, part)
 
 
 # --- reading --------------------------------------------------------------------------------------

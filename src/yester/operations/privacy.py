@@ -22,7 +22,7 @@ from yester.known_secrets import KnownSecrets
 from yester.memory import Memory
 from yester.operations import fields
 from yester.operations.forget import list_copies, load_wish, own_files
-from yester.operations.request import NoRequest, Request
+from yester.operations.request import Request
 from yester.redact import redact
 from yester.sharing.roam import load_roaming
 from yester.sharing.share import load_shares
@@ -69,7 +69,7 @@ class Privacy(Struct, kw_only=True):
     unfinished: bool
 
 
-def show_privacy(memory: Memory, request: NoRequest) -> Privacy:  # noqa: ARG001
+def show_privacy(memory: Memory) -> Privacy:
     """What is stored about what, since when, how big, and what would leave the machine."""
     return Privacy(
         home=str(memory.home),
@@ -156,7 +156,7 @@ class VerifyRequest(Request, kw_only=True):
     ]
 
 
-class Occurrence(Struct, kw_only=True):
+class Occurrence(Struct):
     path: str
     string: int
     times: int
@@ -195,9 +195,7 @@ def verify_absence(memory: Memory, request: VerifyRequest) -> Verified:
     if not keeps_file(store):
         look_through(store.location, store_values(store))
         databases.append(Path(store.location))
-    found = [
-        Occurrence(path=place, string=number, times=many) for (place, number), many in times.items()
-    ]
+    found = [Occurrence(place, number, many) for (place, number), many in times.items()]
     where = f"{len(files):,} files, {size:,} bytes, {len(databases)} databases row by row"
     told = "found in " + ", ".join(sorted({one.path for one in found})) if found else "not found"
     return Verified(

@@ -22,7 +22,7 @@ from yester.memory import Memory
 from yester.model import Join, Paging
 from yester.model import Project as Place
 from yester.operations import fields
-from yester.operations.request import NoRequest, Request, make_answer
+from yester.operations.request import Request, make_answer
 from yester.project import (
     EXCLUDED,
     bare_project,
@@ -80,7 +80,7 @@ class Merged(Struct, kw_only=True):
     message: str
 
 
-def list_projects(memory: Memory, request: NoRequest) -> Projects:  # noqa: ARG001
+def list_projects(memory: Memory) -> Projects:
     """Projects, and what there is of each."""
     private = memory.private_projects
     return Projects(
@@ -110,7 +110,7 @@ def rename_project(memory: Memory, request: RenameRequest) -> Projects:
                     "merge the two"
                 )
         _move_items(memory, [project], into)
-    return list_projects(memory, NoRequest())
+    return list_projects(memory)
 
 
 def set_private(memory: Memory, request: PrivateRequest) -> Projects:
@@ -134,7 +134,7 @@ def set_private(memory: Memory, request: PrivateRequest) -> Projects:
     changes = {line: _write_line(known, line, request.private) for line in lines}
     config.change_config(memory.home, changes, "projects")
     memory.reload_config()
-    return list_projects(memory, NoRequest())
+    return list_projects(memory)
 
 
 def _write_line(known: config.Config, line: str, private: bool, name: str = "") -> Any:

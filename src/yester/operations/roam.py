@@ -15,7 +15,6 @@ from yester.errors import SourceError, UsageError
 from yester.memory import Memory
 from yester.model import LogSegment, Machine
 from yester.operations.forget import forget_marked
-from yester.operations.request import NoRequest
 from yester.redact import redact
 from yester.sharing.exchange import Progress
 from yester.sharing.keys import Key, check_library, key_file
@@ -59,7 +58,7 @@ class Outlook(Struct, kw_only=True):
     items: int
 
 
-def show_roam(memory: Memory, request: NoRequest) -> RoamState:  # noqa: ARG001
+def show_roam(memory: Memory) -> RoamState:
     """Which machines share this memory, when each was last heard of, and what waits."""
     state = load_roaming(memory.home)
     if not store_exists(memory.home):

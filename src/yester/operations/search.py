@@ -334,7 +334,7 @@ class Transcript(Struct, kw_only=True):
     total: int | UnsetType = UNSET
 
 
-class SessionFile(Struct, kw_only=True):
+class SessionFile(Struct):
     """A file of a session: how often it was changed and read, and where last."""
 
     path: str
@@ -418,10 +418,7 @@ def list_session_files(memory: Memory, request: SessionRequest) -> SessionFiles:
             if path in item.files_modified or not edits[path]:
                 last[path] = item.id
     ranked = sorted(last, key=lambda path: (not edits[path], -edits[path] - reads[path], path))
-    files = [
-        SessionFile(path=redact(one), edits=edits[one], reads=reads[one], last=last[one])
-        for one in ranked
-    ]
+    files = [SessionFile(redact(one), edits[one], reads[one], last[one]) for one in ranked]
     return SessionFiles(files=files)
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, cast
 
-import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, structs
 
 from yester import config
 from yester.config import SETTINGS, Config
 from yester.memory import Memory
-from yester.operations.request import NoRequest, Request, make_answer
+from yester.operations.request import Request, make_answer
 from yester.redact import redact_value
 
 MASK = "(set, not shown)"
@@ -65,7 +64,7 @@ SettingsRequest = cast(
 )
 
 
-def list_settings(memory: Memory, request: NoRequest) -> Settings:  # noqa: ARG001
+def list_settings(memory: Memory) -> Settings:
     """Every setting; secrets are masked."""
     return Settings(
         file=str(memory.home / "config.toml"),
@@ -88,10 +87,8 @@ def change_settings(memory: Memory, request: Request) -> Settings:
 
     All that is given, or nothing.
     """
-    values = {
-        name: value for name, value in msgspec.structs.asdict(request).items() if value is not UNSET
-    }
-    if values:
+    given = structs.asdict(request).items()
+    if values := {name: value for name, value in given if value is not UNSET}:
         config.change_config(memory.home, values)
     memory.reload_config()
-    return list_settings(memory, NoRequest())
+    return list_settings(memory)

@@ -17,7 +17,6 @@ from yester.errors import NotFound, SourceError, StoreError, UsageError
 from yester.memory import Memory
 from yester.model import Item, Project, team_user
 from yester.operations.forget import forget_marked
-from yester.operations.request import NoRequest
 from yester.project import bare_project
 from yester.redact import redact, secret_kinds
 from yester.sharing.exchange import Progress, exchange_lock
@@ -80,7 +79,7 @@ class Outlook(Struct, kw_only=True):
 # --- looked at ------------------------------------------------------------------------------------
 
 
-def show_sharing(memory: Memory, request: NoRequest) -> SharingState:  # noqa: ARG001
+def show_sharing(memory: Memory) -> SharingState:
     """Which projects are shared with which server, what waits, and what was refused."""
     shares = load_shares(memory.home).projects
     names = memory.project_names() if shares else {}

@@ -13,7 +13,6 @@ from yester.context.lines import ESTIMATE_NOTE
 from yester.llm import budget
 from yester.llm.budget import DAY, day_of
 from yester.memory import Memory
-from yester.model import replace
 from yester.operations.request import Request, make_answer
 from yester.redact import redact
 from yester.store import figures
@@ -74,10 +73,7 @@ def count_contents(memory: Memory, request: StatsRequest) -> Stats:
         lag_ms=figures.middle_lag(store, _LAGS),
         distilled=figures.distilled_totals(store),
         shown=figures.shown_totals(store, since),
-        use=[
-            replace(one, project=redact(one.project))
-            for one in figures.use_by_project(store, since)
-        ],
+        use=[make_answer(figures.ProjectUse, one) for one in figures.use_by_project(store, since)],
         reflexes=figures.reflex_totals(store, since),
         note=ESTIMATE_NOTE,
     )

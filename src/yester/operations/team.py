@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from yester.caller import Act, Caller, Role, Scope
 from yester.memory import Memory
 from yester.operations import fields
-from yester.operations.request import NoRequest, Request, make_answer
+from yester.operations.request import Request, make_answer
 from yester.sharing.lines import MOST_LINES
 from yester.sharing.team import Member, Pushed, Told
 from yester.store import read_audit
@@ -43,7 +43,7 @@ def find_caller(memory: Memory) -> Caller:
     return memory.caller
 
 
-def show_caller(memory: Memory, request: NoRequest) -> CallerShown:  # noqa: ARG001
+def show_caller(memory: Memory) -> CallerShown:
     """Whose token this is, and what it is good for."""
     caller = find_caller(memory)
     projects = [] if caller.projects is None else [one.name for one in memory.reading.projects()]

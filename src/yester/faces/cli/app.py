@@ -273,19 +273,16 @@ def _make_parameter(name: str, row: Mapping[str, Any]) -> Callable[[F], F]:
         kind = click.IntRange(row["least"], row.get("most"))
         kind.name = "whole number"
         metavar = metavar or "NUMBER"
-    if "flags" not in row:
-        required, times = row.get("required", not many), -1 if many else 1
-        return click.argument(
-            name, type=kind, metavar=metavar, nargs=times, required=required,
-            shell_complete=_complete_by(row),
-        )  # fmt: skip
     named = {key: row[key] for key in ("help", "hidden", "required", "default") if key in row}
+    named["shell_complete"] = _complete_by(row)
+    if "flags" not in row:
+        named = {"nargs": -1 if many else 1, "required": not many} | named
+        return click.argument(name, type=kind, metavar=metavar, **named)
     if _VALUED & row.keys():
         shown = bool(row.get("default"))
         named |= {"type": kind, "metavar": metavar, "multiple": many, "show_default": shown}
     else:
         named["is_flag"] = True
-    named["shell_complete"] = _complete_by(row)
     return click.option(*row["flags"].split(), name, **named)
 
 
@@ -421,33 +418,25 @@ def render_json(value: object) -> str:
 
     from yester.fence import escape_hidden
 
-    plain = value if isinstance(value, dict | list) else msgspec.to_builtins(value)
+    plain = msgspec.to_builtins(value)
     return escape_hidden(msgspec.json.encode(_tell_times(plain)).decode())
 
 
 def _tell_times(value: Any) -> Any:
     """Every time in seconds since 1970 and, beside it, as ISO 8601 (UTC), whoever made the row."""
-    if isinstance(value, dict):
-        return dict(pair for row in value.items() for pair in _tell_time(*row))
     if isinstance(value, list | tuple):
         return [_tell_times(one) for one in value]
-    if hasattr(value, "__struct_fields__"):
-        import msgspec
-
-        return _tell_times(msgspec.to_builtins(value))
-    return value
-
-
-def _tell_time(name: Any, value: Any) -> Iterator[tuple[Any, Any]]:
-    known = name in _TIMES and isinstance(value, int | float) and not isinstance(value, bool)
-    if not known or value < 1e8:  # a count
-        yield name, _tell_times(value)
-        return
+    if not isinstance(value, dict):
+        return value
     from yester.clock import format_iso
 
-    seconds = value / 1000 if value > _SECONDS else value
-    yield name, seconds
-    yield f"{name}_iso", format_iso(round(seconds * 1000))
+    told: dict[Any, Any] = {}
+    for name, one in value.items():
+        told[name] = _tell_times(one)
+        if name in _TIMES and isinstance(one, int | float) and one >= 1e8:  # less is a count
+            told[name] = one / 1000 if one > _SECONDS else one
+            told[f"{name}_iso"] = format_iso(round(told[name] * 1000))
+    return told
 
 
 def _print_lines(app: App, lines: Iterable[str], fenced: bool) -> None:

@@ -13,14 +13,13 @@ from yester.capture import rules
 from yester.errors import ConfigError, UsageError, YesterError
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.memories import edit_text
-from yester.operations.request import NoRequest
 from yester.operations.settings import Setting, list_settings
 
 
 @command("config")
 def config_command(app: App) -> Output:
     """Show every setting with its value, where that comes from, and what it does."""
-    known = list_settings(app.memory, NoRequest())
+    known = list_settings(app.memory)
 
     def setting_lines() -> Iterator[str]:
         yield f"file  {known.file}"
@@ -102,7 +101,7 @@ def _check_permission(app: App, name: str) -> None:
 
 def _find_setting(app: App, name: str) -> Setting:
     known = config.find_setting(name).name
-    found = list_settings(app.memory, NoRequest()).settings
+    found = list_settings(app.memory).settings
     return next(one for one in found if one.name == known)
 
 

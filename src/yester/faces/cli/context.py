@@ -179,7 +179,11 @@ def off_command(
     session of an agent you can also start it with YESTER_OFF=1.
     """
     if listing:
-        return _show_pauses(app)
+        found = [one for one in rules.load_pauses(app.home) if not one.until]
+        lines = [
+            f"off since {format_minute(one.since)}: {one.what or 'everything'}" for one in found
+        ]
+        return Output({"off": found}, lines or ["nothing is switched off"])
     return _change_pause(app, path, everything, session, off=not undo)
 
 
@@ -212,12 +216,6 @@ def on_command(app: App, path: Path | None, everything: bool, session: str | Non
     """Switch yester on again, where `yester off` has switched it off; what happened meanwhile
     stays out."""
     return _change_pause(app, path, everything, session, off=False)
-
-
-def _show_pauses(app: App) -> Output:
-    found = [one for one in rules.load_pauses(app.home) if not one.until]
-    lines = [f"off since {format_minute(one.since)}: {one.what or 'everything'}" for one in found]
-    return Output({"off": found}, lines or ["nothing is switched off"])
 
 
 # --- a session taken up again ---------------------------------------------------------------------

@@ -20,7 +20,7 @@ from yester.faces.cli.screen import (
 from yester.faces.cli.services import drain_spool, rest_worker
 from yester.operations import forget
 from yester.operations.privacy import Privacy, Stored, VerifyRequest, show_privacy, verify_absence
-from yester.operations.request import NoRequest, make_request
+from yester.operations.request import make_request
 
 _HOW = "Nothing was done. Do it with: --yes"
 _SHOWN = 8  # paths
@@ -124,7 +124,7 @@ def redact_command(app: App, again: bool, secret: bool, yes: bool) -> Output:
 @command("privacy")
 def privacy_command(app: App) -> Output:
     """Say what is stored about what, since when, how big, and what would leave this machine."""
-    found = show_privacy(app.memory, NoRequest())
+    found = show_privacy(app.memory)
     return Output(found, _privacy_lines(found))
 
 

@@ -118,7 +118,7 @@ def _show_files(files: Files) -> None:
         if path.suffix in SCRIPTS:
             click.echo(f"{'+' if text else '-'} {path}")
         else:
-            click.echo(format_diff(path, path.read_text("utf-8") if path.exists() else "", text))
+            click.echo(format_diff(path, _present(path), text))
 
 
 # --- what the Tab key offers ----------------------------------------------------------------------
@@ -242,9 +242,11 @@ def plan_completion(shell: str, home: Path, environ: Mapping[str, str], remove: 
     else:
         script = data / "yester" / f"completion.{shell}"
         rc = home / ".bashrc" if shell == "bash" else _folder(environ, "ZDOTDIR", home) / ".zshrc"
-        before = rc.read_text("utf-8") if rc.exists() else ""
         block = "" if remove else _render_block(shell, script)
-        wanted = {script: "" if remove else write_script(shell), rc: _put_block(before, block)}
+        wanted = {
+            script: "" if remove else write_script(shell),
+            rc: _put_block(_present(rc), block),
+        }
     return {path: text for path, text in wanted.items() if text != _present(path)}
 
 

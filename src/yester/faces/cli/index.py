@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -123,14 +124,7 @@ def _look_back(app: App) -> Iterator[str]:
     from yester.operations.findings import find_findings
 
     waiting = _find_waiting(app, None, backfill=True)
-    reader = open_reader(app.config.values, app.home) if waiting else None
-    chosen, deadline = DistilRules.of(app.config, reader), time.monotonic() + _LOOKING_BACK
-    with long_run("looking through them", len(waiting)) as advance:
-        for one in waiting:
-            if time.monotonic() > deadline:
-                break
-            list(distil_session(app.store, one, chosen, DistilReport(), app.now))
-            advance(1)
+    _distil_sessions(app, "looking through them", waiting, _LOOKING_BACK)
     if found := find_findings(app.memory):
         yield ""
         yield from describe_findings(found)
@@ -285,14 +279,8 @@ def distil_command(
     if again:
         with store.transaction("work"):
             store.queue_sessions()
-    found = _find_waiting(app, session, backfill)
-    reader = open_reader(app.config.values, app.home) if found else None
-    chosen, report = DistilRules.of(app.config, reader), DistilReport()
-    began = time.monotonic()
-    with long_run("distilling", len(found)) as advance:
-        for one in found:
-            list(distil_session(store, one, chosen, report, app.now))
-            advance(1)
+    began, found = time.monotonic(), _find_waiting(app, session, backfill)
+    chosen, report = _distil_sessions(app, "distilling", found)
     sessions = [one.session for one in found]
     noted = _refine_sessions(app, chosen, sessions if session else None) if refine else None
     items = [item for one in sessions for item in distilled_items(store, one.id)] if show else []
@@ -318,6 +306,22 @@ def distil_command(
             yield f"{turns} refined, {noted.kept:,} kept as found{reason if noted.reason else ''}"
 
     return Output(value, distil_lines())
+
+
+def _distil_sessions(
+    app: App, label: str, found: Sequence[Waiting], patience: float = math.inf
+) -> tuple[DistilRules, DistilReport]:
+    """As many as can be done in so many seconds; by which rules, and what came of it."""
+    reader = open_reader(app.config.values, app.home) if found else None
+    chosen, report = DistilRules.of(app.config, reader), DistilReport()
+    deadline = time.monotonic() + patience
+    with long_run(label, len(found)) as advance:
+        for one in found:
+            if time.monotonic() > deadline:
+                break
+            list(distil_session(app.store, one, chosen, report, app.now))
+            advance(1)
+    return chosen, report
 
 
 def _find_waiting(app: App, session: str | None, backfill: bool) -> list[Waiting]:

@@ -87,13 +87,13 @@ _TITLE = 3  # the cell that gives way
 
 
 def hit_rows(
-    app: App, hits: Sequence[Hit], terms: Collection[str] = (), clock: bool = False, indent: int = 2
+    app: App, hits: Sequence[Hit], terms: Collection[str] = (), clock: bool = False
 ) -> Iterator[str]:
     """A line for each: `❯ #12  2026-05-19 08:36  0.71  Drop redis  ~40t`; with `clock`, the time of
     day alone. In columns on a terminal, where a card also says what became of its turn."""
     statuses = _read_statuses(app, hits) if app.width else {}
     rows = [_hit_cells(app, hit, terms, clock, statuses.get(hit.id, "")) for hit in hits]
-    return align_rows(rows, max(app.width - indent, 0), _TITLE)
+    return align_rows(rows, max(app.width - 2, 0), _TITLE)
 
 
 def _read_statuses(app: App, hits: Sequence[Hit]) -> dict[int, str]:

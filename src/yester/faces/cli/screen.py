@@ -332,9 +332,7 @@ def page_lines(lines: Iterable[str]) -> None:
             break
     words = _pager() if len(held) > height else []
     if not words:
-        for text in held:
-            print(text)  # noqa: T201
-        for text in rest:
+        for text in chain(held, rest):
             print(text)  # noqa: T201
         return
     import signal

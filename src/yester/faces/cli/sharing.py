@@ -12,7 +12,6 @@ from yester.errors import UsageError
 from yester.faces.cli.app import App, Output, command, read_secret, tell_progress
 from yester.faces.cli.screen import count_noun, describe_items, join_kinds
 from yester.operations import roam, share
-from yester.operations.request import NoRequest
 from yester.sharing.keys import Key
 from yester.sharing.roam import Report, load_roaming
 from yester.sharing.server import NotAdmitted
@@ -56,11 +55,11 @@ def roam_command(
     elif new_key:
         key, report = roam.renew_key(memory, tell_progress)
     elif load_roaming(app.home) is None or memory.origin != "user":
-        state = roam.show_roam(memory, NoRequest())
+        state = roam.show_roam(memory)
         return Output(state, _roam_lines(state), hint="" if state.on else _ROAM_HOW)
     else:
         report = roam.run_roam(memory, tell_progress)
-    state = roam.show_roam(memory, NoRequest())
+    state = roam.show_roam(memory)
     value = {"report": report, "state": state} | ({"code": key.code} if key else {})
     lines = [*_key_lines(key), *_exchange_lines(report), *_roam_lines(state)]
     return Output(value, lines, code=int(bool(report.problems)))
@@ -181,7 +180,7 @@ def _run_shares(app: App, quietly: bool) -> Output:
 
 
 def _answer_shares(app: App, reports: Sequence[ShareReport]) -> Output:
-    state = share.show_sharing(app.memory, NoRequest())
+    state = share.show_sharing(app.memory)
     lines = [line for one in reports for line in _share_lines(app, one)]
     code = int(any(one.problems for one in reports))
     value = {"reports": list(reports), "projects": state.projects}
@@ -189,7 +188,7 @@ def _answer_shares(app: App, reports: Sequence[ShareReport]) -> Output:
 
 
 def _show_shares(app: App, project: str | None) -> Output:
-    state = share.show_sharing(app.memory, NoRequest())
+    state = share.show_sharing(app.memory)
     found = [one for one in state.projects if project in (None, one.project, one.key)]
     if project is not None and not found:
         name = app.memory.find_project(project).name

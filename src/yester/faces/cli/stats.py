@@ -70,14 +70,13 @@ def stats_command(app: App, days: int, prices: bool) -> Output:
 def projects_command(app: App, private: tuple[str, ...], shared: tuple[str, ...]) -> Output:
     """List projects, and keep what one remembers inside it (--private)."""
     from yester.operations.projects import PrivateRequest, list_projects, set_private
-    from yester.operations.request import NoRequest
     from yester.operations.share import warn_shared
 
     for names, kept in ((private, True), (shared, False)):
         for name in names:
             set_private(app.memory, PrivateRequest(key=name, private=kept))
     warnings = filter(None, [warn_shared(app.memory, name) for name in private])
-    found = list_projects(app.memory, NoRequest())
+    found = list_projects(app.memory)
     nothing = "No projects yet. Run: yester index"
     lines = table_lines(found.projects, "", "name", "private", "items", "sessions", "root")
     return Output(found, lines, nothing, found.projects, warnings=warnings)

@@ -106,13 +106,12 @@ def _describe_exchange(memory: Memory) -> dict[str, Any]:
     if (memory.home / "roam.json").exists() or (memory.home / "share.json").exists():
         from msgspec import to_builtins
 
-        from yester.operations.request import NoRequest
         from yester.operations.roam import show_roam
         from yester.operations.share import show_sharing
 
-        found["share"] = to_builtins(show_sharing(memory, NoRequest()).projects)
+        found["share"] = to_builtins(show_sharing(memory).projects)
         if (memory.home / "roam.json").exists():
-            found["roam"] = to_builtins(show_roam(memory, NoRequest()))
+            found["roam"] = to_builtins(show_roam(memory))
     return found
 
 

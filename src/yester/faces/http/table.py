@@ -152,7 +152,7 @@ class Doctor(Struct, kw_only=True):
     note: str
 
 
-def show_health(memory: Memory, request: requests.NoRequest) -> Doctor:  # noqa: ARG001
+def show_health(memory: Memory) -> Doctor:
     """Is everything as it should be? Nothing is changed."""
     return memory.cached("doctor", _KEPT, lambda: _examine_home(memory))
 
@@ -192,7 +192,7 @@ class Revoked(Struct, kw_only=True):
     revoked: int
 
 
-def list_grants(memory: Memory, request: requests.NoRequest) -> GrantsShown:  # noqa: ARG001
+def list_grants(memory: Memory) -> GrantsShown:
     """Tabs of browsers that may come back without a new link."""
     return GrantsShown(grants=Grants(memory.home).list_grants())
 
@@ -229,11 +229,12 @@ def _operation_row(
 ) -> dict[str, Any]:
     module = operation.partition(":")[0]
     made = resolve_name(f"yester.{operation}")
-    hints = get_type_hints(made)
+    hints = {"request": requests.NoRequest} | get_type_hints(made)
     kind = resolve_name(f"yester.{module}:{request}") if request else hints["request"]
+    asked = made if kind is not requests.NoRequest else lambda memory, _: made(memory)
     help_ = does or (request and kind.__doc__) or made.__doc__ or ""
     return {
-        "operation": made, "request": kind, "answer": hints["return"],
+        "operation": asked, "request": kind, "answer": hints["return"],
         "does": " ".join(help_.split("\n\n")[0].split()), **more,
     }  # fmt: skip
 

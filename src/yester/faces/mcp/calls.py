@@ -139,7 +139,8 @@ def search_memory(memory: ToolMemory, request: search.EverythingSearch) -> str:
         what = f"{request.what or 'items'} {words}".rstrip()
         if found.answer and found.answer.reach:
             return f"No {what}: nothing has any of these words. What is near in meaning: near=true."
-        return _describe_nothing(what, offset)
+        beyond = f"No more {what} beyond offset {offset}."
+        return beyond if offset else _WORDS["nothing_found"].format(what=what)
     where = "this project" if found.filters.projects else "all projects"
     if request.project:
         where = replace_quotes(one_line(request.project, 60))
@@ -156,12 +157,6 @@ def search_memory(memory: ToolMemory, request: search.EverythingSearch) -> str:
         else f"There may be more: {following}." if found.more else "",
         _WORDS["session_next" if found.sessions else "next"],
     )  # fmt: skip
-
-
-def _describe_nothing(what: str, offset: int) -> str:
-    if offset:
-        return f"No more {what} beyond offset {offset}."
-    return _WORDS["nothing_found"].format(what=what)
 
 
 # --- timeline ----------------------------------------------------------------------------------
@@ -288,10 +283,6 @@ def keep_memory(memory: ToolMemory, request: SaveRequest) -> str:
     return f"Saved {where}: #{saved.id}.{hidden}"
 
 
-def explain_workflow(memory: ToolMemory, request: NoRequest) -> str:  # noqa: ARG001
-    return WORKFLOW
-
-
 class _Call(NamedTuple):
     request: type[Request]
     answer: Callable[[ToolMemory, Any], str]
@@ -299,7 +290,7 @@ class _Call(NamedTuple):
 
 
 _CALLS: Mapping[str, _Call] = {
-    "__IMPORTANT": _Call(NoRequest, explain_workflow, reads=False),
+    "__IMPORTANT": _Call(NoRequest, lambda *_: WORKFLOW, reads=False),
     "search": _Call(search.EverythingSearch, search_memory),
     "timeline": _Call(search.TimelineRequest, show_timeline),
     "get_observations": _Call(ReadRequest, get_observations),

@@ -33,7 +33,6 @@ from yester.operate.doctor.trial import time_program
 from yester.operate.install import recorded_places
 from yester.operate.purge import open_copy
 from yester.operations.forget import load_wish, no_worker
-from yester.operations.request import NoRequest
 from yester.operations.roam import show_roam
 from yester.operations.share import show_sharing
 from yester.redact import redact
@@ -89,7 +88,7 @@ def look_at_roaming(case: Examination) -> Iterator[Finding]:
     if load_roaming(case.home) is None:
         return
     with closing(Memory(case.home, case.environ)) as memory:
-        state = show_roam(memory, NoRequest())
+        state = show_roam(memory)
     others = sum(not one.own for one in state.machines)
     waiting = state.waiting - state.private
     late = case.now - state.last > _STEP
@@ -106,7 +105,7 @@ def look_at_sharing(case: Examination) -> Iterator[Finding]:
     if not load_shares(case.home).projects:
         return
     with closing(Memory(case.home, case.environ)) as memory:
-        shared = show_sharing(memory, NoRequest()).projects
+        shared = show_sharing(memory).projects
     for one in shared:
         yield from (make_finding("share.problem", text=text) for text in one.problems)
         refused = sum(len(some.items) for some in one.refused)
