@@ -208,6 +208,18 @@ def test_what_the_last_session_left_uncommitted_is_open_as_long_as_git_says_so(m
 
 
 @pytest.mark.requirement("DEL-01")
+def test_what_no_repository_contradicts_is_not_committed_and_later_only_what_was(memory):
+    refused = "done: changes after 4be1c02 not committed, `git commit` failed; `pytest` 9 passed"
+    left = "not committed: totals.py; git commit failed"
+    memory.add([card("s1", 1, "Round totals", refused, 4, ["src/totals.py"], next_steps=left)])
+    assert f"“{left}”" in at_start(memory, signals=git.Signals()).text
+    assert left not in at_start(memory, signals=git.Signals("main", "4be1c02")).text
+    memory.add([card("s2", 1, "Sort rows", "done: committed abc1234", 2, ["src/rows.py"])])
+    before = at_start(memory).text.partition("Before that")[2]
+    assert "(src/totals.py, committed 4be1c02; `pytest` 9 passed, 24 May)" in before
+
+
+@pytest.mark.requirement("DEL-01")
 def test_work_on_the_branch_that_is_checked_out_goes_before_newer_work(memory):
     titles = ("Sort berths", "Round totals", "Log refunds", "Print slips")
     memory.add([

@@ -99,7 +99,9 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     if status.word == "open" and not plan and (turn.edited or status.evidence != BROKEN_INTO):
         left = _broken_off(turn, wanted)
     if status.holds and COMMIT_FAILED in status.evidence:
-        left.append(f"not committed: {_uncommitted(turn) or title}; {COMMIT_FAILED}")
+        why = _find_sentence(turn, "commit refused")
+        reason = f"{COMMIT_FAILED}: {why}" if why else COMMIT_FAILED
+        left.append(f"not committed: {_uncommitted(turn) or title}; {reason}")
     said = _left_undone(turn, title, gate) or ([] if left else _waiting(turn, title, committed))
     left += [one for one in said if not _is_overtaken(one, looked.later)]
     cut_off = status.word == "open" and status.evidence == BROKEN_OFF and turn.closing is None
@@ -233,7 +235,7 @@ def _find_cause(looked: Looked, title: str, facts: Sequence[Fact]) -> str:
     once more, may have been refuted; and what is said on the way may be about something in the way,
     unless it speaks of what the turn is about, or of what is wrong."""
     turn, request = looked.turn, looked.request
-    names = "explained away", "of the agent", "of a check"
+    names = "explained away", "of the agent", "commit refused", "of a check"
     *never, check = (_pattern(name) for name in names)
     failed = max((one.item.epoch for one in turn.steps if one.failing and one.checks), default=0)
     midway = {item.id: item.epoch for item in turn.said if item is not turn.closing}
@@ -286,6 +288,13 @@ def _tells_state(one: Statement) -> bool:
     never = (_pattern(name) for name in ("of the agent", "explained away"))
     long = count_words(one.text) > _FEW_WORDS
     return whole and long and not any(pattern.search(one.text) for pattern in never)
+
+
+def _find_sentence(turn: View, name: str) -> str:
+    """The first of the closing message that a pattern takes."""
+    said = split_statements(turn.closing.body) if turn.closing is not None else ()
+    told = (cut_clause(one.text, _LEAD) for one in said if _pattern(name).search(one.text))
+    return next(told, "")
 
 
 def _uncommitted(turn: View) -> str:

@@ -45,12 +45,13 @@ _SHARED_TERMS = 2
 _SAME = 0.5  # share of the words of what is open that closes it, in a later turn
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
 _RUN = re.compile(r"`[^`]+`")
-_CHECK = re.compile(r"(?P<run>`[^`]+`)[^`]* (?P<how>passed|failed)\Z")
+_CHECK = re.compile(r"(?P<run>`[^`]+`)(?P<number> \d[^`]*)? (?P<how>passed|failed)\Z")
+_LACKS = re.compile(r" -\w+`\Z")  # what the option is for, unless it stands for itself
 _SEVERAL = 2  # sessions
 _COMMITTED = re.compile(r"\b(?:un)?commit", re.I)
 _FAILS = re.compile(r"\bfail(?:s|ing|ed|ures?)?\b|\bschlägt\b.*\bfehl\b|失败", re.I)
 # What a later session, or its user in a shell, has done without a word.
-_SHARED = re.compile(r"\b(?:merge|PR\b|pull request|push)", re.I)
+_SHARED = re.compile(r"\b(?:merge|PR\b|pull request|push|worth watching)", re.I)
 _GOES_ON = re.compile(r"(?:also|still|then|however|and|but)\b", re.I)
 _NEW = 0.4  # share of the words of a fact that its line does not have yet
 _CODE = 2
@@ -196,7 +197,7 @@ def find_checks(cards: Sequence[Item]) -> dict[str, list[Item]]:
         run = _CHECK.search(card.subtitle)
         if run and run["how"] == "failed":
             failed.add(run["run"])
-        elif run and run["run"] not in failed:
+        elif run and run["run"] not in failed and (run["number"] or not _LACKS.search(run["run"])):
             passed.setdefault(run["run"], {}).setdefault(card.session, card)
     return {run: list(own.values()) for run, own in passed.items() if len(own) >= _SEVERAL}
 
@@ -272,7 +273,7 @@ def add_details(card: Item, facts: Sequence[str], room: int, later: Sequence[Ite
     an answer may be settled otherwise by the work that came of it (`later`, in the next turns of
     its session), and so may what those are named by that changed the same files."""
     word = card_status(card)
-    if word not in ("done", "changed", "answered") or (word == "answered" and later):
+    if word not in ("done", "changed", "answered") or (later and not card.files_modified):
         return card.body
     again = [one for one in later if not set(one.files_modified).isdisjoint(card.files_modified)]
     named = [telling_terms(one.title) for one in again]

@@ -95,6 +95,7 @@ _FAILING = 2  # commands that do not work here
 _CHECKS, _USUAL = 3, 0.2  # commands that do; share of the sessions of the most usual
 _FINE = re.compile(r"\b(?:works|done|fine|good|perfect|passt)\b|没问题", re.I)
 _ANSWERED = re.compile(r'\A"(.{1,400}?)"\s*=\s*"(.+)"\Z')  # a question and what the user chose
+_NOT_COMMITTED = re.compile(r"changes after (\w+) not committed(?:, `git commit` failed)?")
 _ASKED, _ANSWER, _CHOSEN = 120, 80, 240  # characters
 _ASKED_FOR = ("fetched", "opened", "useful")  # what came of an item
 _KEPT = ("decision", "constraint", "preference", "runbook", "tech_debt")
@@ -122,6 +123,11 @@ class _Block:
     told: set[int] = field(default_factory=set)
     turns: set[tuple[str, int]] = field(default_factory=set)  # session, prompt
     facts: dict[str, dict[int, list[str]]] = field(default_factory=dict)  # by session and prompt
+
+    @property
+    def knows_git(self) -> bool:
+        """Is there a repository, which says what is committed by now?"""
+        return self.here.signals is not None and bool(self.here.signals.head)
 
     def add_lines(
         self, heading: str, reason: str, lines: Iterable[_Line], most: int | None = None
@@ -272,7 +278,7 @@ def _open_lines(block: _Block, cards: Sequence[Item]) -> Iterator[_Line]:
 
 def _is_settled(block: _Block, end: OpenEnd) -> bool:
     """Has the user said next that it is fine, or does git know better?"""
-    if end.text.startswith(TO_COMMIT) and block.here.signals is not None:
+    if end.text.startswith(TO_COMMIT) and block.knows_git:
         return True
     after = Filters(session=end.card.session, kinds=("prompt",), since=end.card.epoch + 1)
     prompts = block.store.select(after, Paging(_NEXT, oldest_first=True))
@@ -351,9 +357,13 @@ def _detailed_line(block: _Block, card: Item, room: int, dated: bool) -> str:
     said = [fact for one in later for fact in facts.get(one.prompt_number, [])]
     titles = [one.title for one in later]
     own = drop_overtaken(facts.get(card.prompt_number, []), said, titles)
-    holds = card  # what an answer explains stays
+    body, evidence = card.body, card.subtitle
+    # What an answer explains stays.
     if card_status(card) != "answered" and not drop_overtaken([card.body], [*own, *said]):
-        holds = replace(card, body="")
+        body = ""
+    if dated:  # what was left then may be committed by now
+        evidence = _NOT_COMMITTED.sub(r"committed \1", evidence)
+    holds = replace(card, body=body, subtitle=evidence)
     why = add_details(holds, own, min(room, _LONGEST), later)
     return card_line(holds, block.here.calendar, why, dated=dated, most=_LONGEST)
 
@@ -422,8 +432,7 @@ def _heading(block: _Block, session: Session | None, ended: int, cards: Sequence
         told.append(f"{prompts} prompt{'' if prompts == 1 else 's'}")
     if session is not None and session.branch:
         told.append(f"branch {short_name(session.branch)}")
-    repository = block.here.signals is not None and block.here.signals.head
-    if not repository and any(map(_is_finished, cards)) and not any(map(_has_commit, cards)):
+    if not block.knows_git and any(map(_is_finished, cards)) and not any(map(_has_commit, cards)):
         told.append("nothing committed")  # git knows what was committed since
     return f"Last session ({', '.join(told)})"
 

@@ -26,7 +26,7 @@ _NAMED = 12  # files whose names are part of the question
 _SPARE = 3  # times as many hits as wanted: some are known, some do not fit
 # What was said for its own sake; what tools printed and what was said on the way is not.
 _KINDS = ("observation", "summary", "memory", "note")
-_BRANCHES_OF_ALL = frozenset({"main", "master", "develop", "dev", "trunk", "head"})
+_BRANCHES_OF_ALL = frozenset({"main", "master", "develop", "dev", "trunk", "next", "head"})
 _WORDS = re.compile(r"[^\W_]+")
 
 
