@@ -84,11 +84,13 @@ class ProjectLine(Struct, forbid_unknown_fields=True):
 
     name: str = ""
     private: bool = False
+    joined: bool = False
 
 
 class Config(Struct, frozen=True):
     """The settings in force. `projects` maps paths and project keys to names the user gave,
     `private` are those whose memory is shown nowhere else (`project.Projects` knows which),
+    `joined` folders that are of the project whose remote they name (`yester.folders`),
     `retention` the types of memories to what happens to old ones (`yester.memories.lifecycle`)."""
 
     home: Path
@@ -96,6 +98,7 @@ class Config(Struct, frozen=True):
     origins: Mapping[str, str]
     projects: Mapping[str, str] = field(default_factory=dict)
     private: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
     retention: Mapping[str, int | str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -143,13 +146,14 @@ def _parse_config(text: str, path: Path, environ: Mapping[str, str]) -> Config:
         "projects",
         dict[str, Annotated[str, Meta(min_length=1)] | ProjectLine],
         '[projects] must map paths or project keys to names ("~/code/api" = "api"), or to '
-        "{ private = true }",
+        "{ private = true } or { joined = true }",
     )
     known = {
         line: ProjectLine(name=one) if isinstance(one, str) else one for line, one in lines.items()
     }
     projects = {line: one.name for line, one in known.items() if one.name}
     private = tuple(line for line, one in known.items() if one.private)
+    joined = tuple(line for line, one in known.items() if one.joined)
     retention = take_table(
         "retention",
         dict[str, int | str],
@@ -171,7 +175,9 @@ def _parse_config(text: str, path: Path, environ: Mapping[str, str]) -> Config:
         variable, value = _read_variable(setting, environ, warnings)
         if value is not None:
             values[setting.name], origins[setting.name] = value, variable
-    return Config(path.parent, values, origins, projects, private, retention, tuple(warnings))
+    return Config(
+        path.parent, values, origins, projects, private, joined, retention, tuple(warnings)
+    )
 
 
 def _read_variable(

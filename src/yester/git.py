@@ -141,7 +141,7 @@ def find_repository(folder: str) -> Repository | None:
         if not all(_is_ours(place) for place in (top, top / ".git", found, common)):
             return None
         if not head.startswith("ref:"):
-            return Repository(top, found, common, "", head if _is_commit(head) else "")
+            return Repository(top, found, common, "", head if is_commit(head) else "")
         ref = head.removeprefix("ref:").strip()
         branch = ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else ""
         return Repository(top, found, common, branch, _resolve_ref(found, common, ref))
@@ -178,10 +178,10 @@ def _resolve_ref(folder: Path, common: Path, ref: str) -> str:
     if not value:
         packed, found, _ = read_text(common / "packed-refs", 16 << 20).partition(f" {ref}\n")
         value = packed.rpartition("\n")[2] if found else ""
-    return value if _is_commit(value) else ""
+    return value if is_commit(value) else ""
 
 
-def _is_commit(text: str) -> bool:
+def is_commit(text: str) -> bool:
     return _COMMIT.fullmatch(text) is not None
 
 
@@ -198,10 +198,15 @@ def _read_manifests(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def ask_git(
-    name: str, repository: Repository, *values: int | str, deadline: float, path: str = PATH
+    name: str,
+    repository: Repository,
+    *values: int | str,
+    deadline: float,
+    path: str = PATH,
+    most: float = MOST_SECONDS,
 ) -> Answer:
-    """Run a command of the table until `deadline` (time.monotonic()), 150 ms at most."""
-    safe = all(_NUMBER.fullmatch(str(value)) or _is_commit(str(value)) for value in values)
+    """Run a command of the table until `deadline` (time.monotonic()), for so many seconds."""
+    safe = all(_NUMBER.fullmatch(str(value)) or is_commit(str(value)) for value in values)
     program = shutil.which("git", path=path)
     if not safe or program is None:
         return Answer(b"", "failed")
@@ -213,7 +218,7 @@ def ask_git(
         # Not where TMPDIR says: a repository may set that, too.
         with tempfile.TemporaryDirectory(prefix="yester-git-", dir="/tmp") as own:
             environment = _prepare_folder(Path(own), repository)
-            until = min(deadline, time.monotonic() + MOST_SECONDS)
+            until = min(deadline, time.monotonic() + most)
             return _collect_answer(
                 [program, *_TABLE["before"].split(), *words], repository.top, environment, until
             )

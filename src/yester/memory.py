@@ -369,9 +369,9 @@ class Memory:
     @property
     def projects(self) -> Projects:
         """Folders as projects."""
-        from yester.project import Projects
+        from yester.folders import open_projects
 
-        return Projects(self.config.projects, private=self.config.private)
+        return open_projects(self.config)
 
     @property
     def current_project(self) -> Project:

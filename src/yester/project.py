@@ -43,7 +43,7 @@ class Projects:
     A folder of which nothing may be kept (`refuses`) belongs to the project EXCLUDED. `private` are
     the lines of that table which say so, keys and folders. A repository names its remote itself, so
     that does not make it a private project: where the user has named folders of it, only these and
-    their work trees are.
+    their work trees are. Whether a folder is of a repository whose remote it names, `belongs` says.
     """
 
     def __init__(
@@ -51,8 +51,10 @@ class Projects:
         overrides: Mapping[str, str],
         refuses: Callable[[str, Project], bool] = lambda _cwd, _project: False,
         private: Iterable[str] = (),
+        belongs: Callable[[str, Project], bool] = lambda _cwd, _project: True,
+        was_apart: Callable[[str], bool] = lambda _path: False,
     ) -> None:
-        self._refuses = refuses
+        self._refuses, self._belongs, self.was_apart = refuses, belongs, was_apart
         self._names = {key: overrides[key] for key in overrides if key.startswith(_KEYS)}
         paths = [
             (Path.home() / key[2:] if key.startswith("~/") else Path(key), name)
@@ -90,13 +92,16 @@ class Projects:
         found = self._find_project(cwd)
         folders = self._private.get(found.key)
         if folders and (found.root not in folders or _linked_elsewhere(cwd)):
-            found = Project(f"dir:{found.root}", found.name, found.root)
-            if _linked_elsewhere(cwd):
-                found = Project(f"dir:{cwd}", _pure_path(cwd).name, cwd)
+            found = _own_project(cwd, found)
         return EXCLUDED if self._is_refused(cwd, found) else found
 
     def _find_project(self, cwd: str) -> Project:
-        return self._named_path(cwd) or self.apply_names(identify_project(cwd))
+        if named := self._named_path(cwd):
+            return named
+        found = identify_project(cwd)
+        if found.key.startswith("git:") and not self._belongs(cwd, found):
+            found = _own_project(cwd, found)
+        return self.apply_names(found)
 
     def _is_refused(self, cwd: str, found: Project) -> bool:
         """A user who excludes a folder by its name means it also where its project has another: a
@@ -151,6 +156,19 @@ def identify_project(cwd: str) -> Project:
 
 def _pure_path(path: str) -> PurePath:
     return PureWindowsPath(path) if _DRIVE.match(path) else Path(path)
+
+
+def find_claim(cwd: str, found: Project) -> tuple[str, str]:
+    """The folder that says it is this project, and the project's key. A work tree speaks for its
+    repository if that knows it, and a submodule for itself."""
+    top = next((str(top) for top, _, _ in walk_work_trees(Path(cwd))), "")
+    return top if top and _linked_elsewhere(cwd) else found.root, found.key
+
+
+def _own_project(cwd: str, found: Project) -> Project:
+    """What a folder is that is not taken for what it names: nothing but itself."""
+    path, _ = find_claim(cwd, found)
+    return Project(f"dir:{path}", _pure_path(path).name, path)
 
 
 def _linked_elsewhere(cwd: str) -> bool:

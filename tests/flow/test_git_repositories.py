@@ -567,6 +567,8 @@ def test_no_program_of_a_repository_is_run(repo, tmp_path, build, spring):
             "history by name": (20, 0, there.head),
             "news": (20, 0, there.head, there.head),
             "base": (there.head, there.head),
+            "first": (),
+            "commit": (there.head,),
         }.items()
     }
     judged(folder, made(0.5, "src/b.py", read=("a.txt",)))

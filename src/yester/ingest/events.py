@@ -24,11 +24,13 @@ from yester.capture.rules import Rules
 from yester.capture.spool import Spooled
 from yester.config import Config
 from yester.errors import SourceError
+from yester.folders import open_projects
 from yester.ingest import prepare
+from yester.ingest.projects import begin_folders
 from yester.ingest.transcripts import Ingest
 from yester.known_secrets import FoundSecrets
 from yester.model import Entry, Event, Filters, Item, OwedStart, Paging, Session, Turn, replace
-from yester.project import EXCLUDED, Projects
+from yester.project import EXCLUDED
 from yester.redact import redact
 from yester.store import find_item
 from yester.store.contract import Store
@@ -71,7 +73,8 @@ class Events(Struct, dict=True):
     def use_settings(self, config: Config, rules: Rules) -> None:
         self.config, self.rules = config, rules
         self._options = Options(config.flag("thinking"), config.flag("subagents"))
-        self.projects = Projects(config.projects, rules.excludes, config.private)
+        begin_folders(self.store, config.home)
+        self.projects = open_projects(config, rules.excludes)
 
     def open_ingest(self, before_storing: Callable[[], None]) -> Ingest:
         """The way in for the transcripts that events name."""

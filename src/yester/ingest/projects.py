@@ -1,18 +1,30 @@
-"""Projects of what is stored already: names the user has set since, and work trees that are gone
-and were stored as projects of their own, joined with their repository.
+"""Projects of what is stored already: names the user has set since, and folders that were stored as
+projects of their own, joined with their repository: work trees that are gone, of which older
+versions did not know it (`yester.project`), and clones that were not sure to be one
+(`yester.folders`).
 
-Older versions did not know such a folder's repository (`yester.project`). Each is joined in one
-transaction that also writes down what was whose; a run that is killed goes on with the next one.
-The user's word in [projects] counts first, and what was parted again stays so.
+Each is joined in one transaction that also writes down what was whose; a run that is killed goes on
+with the next one. The user's word in [projects] counts first, and what was parted again stays so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from yester.model import Join, Project
-from yester.project import EXCLUDED, Projects, bare_project, work_tree_place
+from yester.folders import open_folders
+from yester.model import Filters, Join, Project
+from yester.project import EXCLUDED, Projects, bare_project, identify_project, work_tree_place
 from yester.store.contract import Store
+
+
+def begin_folders(store: Store, home: Path) -> None:
+    """Where nothing is recorded of folders yet, those of the sessions are what they were."""
+    folders = open_folders(home)
+    if folders.is_new:
+        cwds = {one.cwd for one in store.sessions(Filters())}
+        cwds |= {one.root for one in store.projects()}
+        folders.begin((cwd, identify_project(cwd)) for cwd in sorted(cwds - {""}))
 
 
 def join_next(store: Store, projects: Projects, now: int) -> Join | None:
@@ -35,7 +47,8 @@ def join_all(store: Store, projects: Projects, now: int) -> list[Join]:
 
 
 def _find_joinable(store: Store, projects: Projects) -> Iterator[tuple[Project, Project]]:
-    """Projects that are work trees by their path, and the ones that they belong to."""
+    """Projects that are work trees by their path, or name a remote, and the ones that they belong
+    to."""
     known = store.projects()
     parted = {join.key for join in store.entries(Join) if join.undone}
     roots = {one.root: one for one in known if one.root and not one.key.startswith("dir:")}
@@ -43,10 +56,11 @@ def _find_joinable(store: Store, projects: Projects) -> Iterator[tuple[Project, 
         path = project.root or project.key.removeprefix("dir:")
         if not project.key.startswith("dir:") or project.key in parted:
             continue
-        if work_tree_place(path) is None or projects.apply_names(project) != project:
+        own = work_tree_place(path) is None
+        if (own and not projects.was_apart(path)) or projects.apply_names(project) != project:
             continue
         into = projects.by_folder(path)
-        if into == EXCLUDED or into.key == project.key or into.root in ("", path):
+        if into == EXCLUDED or into.key == project.key or (not own and into.root in ("", path)):
             continue
         # A repository that is gone as well is known by its remote, if it was met before.
         yield project, roots.get(into.root, into) if into.key.startswith("dir:") else into

@@ -25,6 +25,7 @@ from yester.clock import DAY
 from yester.config import Config
 from yester.fence import strip_fenced
 from yester.files import read_bytes
+from yester.folders import open_projects
 from yester.ingest.prepare import prepare_item
 from yester.llm.archive import is_archive_heading
 from yester.memories import memory_md
@@ -142,7 +143,7 @@ def _fold(text: str) -> str:
 def follow_notes(store: Store, config: Config, rules: Rules, now: int) -> Iterator[int]:
     """Bring the notes of all agents, and those of the repositories that are worked in, up to date,
     a file in a step: how many notes that changed. `.claude/memory` is read and never written."""
-    projects = Projects(config.projects, rules.excludes, config.private)
+    projects = open_projects(config, rules.excludes)
     lately = store.sessions(Filters(since=now - _LATELY))
     worked = {session.project for session in lately}
     roots = {one.root: one for one in store.projects() if one.root and one.key in worked}

@@ -16,12 +16,13 @@ from yester.config import Config, narrow_config
 from yester.context.actions import SETTINGS, Action, at_action
 from yester.context.block import Context, Here
 from yester.context.endings import Ending, ending_lines, find_ending
+from yester.folders import open_projects
 from yester.git import find_top
 from yester.memory import Memory
 from yester.model import ANYTHING, Project, replace
 from yester.operations import fields
 from yester.operations.request import Request
-from yester.project import Projects, named_project
+from yester.project import named_project
 from yester.redact import redact
 
 # By the names of Claude Code → what happens. Answered where there is something to say (run/armed).
@@ -35,7 +36,7 @@ def build_action_context(
 ) -> Context:
     """For a use of a tool in a project; `facts`: of what its session was told at such moments."""
     config = narrow_config(memory.config, event.hints)
-    private = Projects(config.projects, private=config.private).private
+    private = open_projects(config).private
     # A file's path is seen from the work tree at hand.
     top = find_top(event.cwd, project.root) if event.cwd else project.root
     here = Here(

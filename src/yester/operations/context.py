@@ -26,13 +26,13 @@ from yester.context.start import at_start, for_agent
 from yester.context.talk import trivial
 from yester.errors import NotFound, UsageError
 from yester.fence import MOST_UNITS, strip_fenced
+from yester.folders import open_projects
 from yester.memories.files import narrow_limit
 from yester.memories.rules import applicable_rules
 from yester.memory import Memory
 from yester.model import TAKEN_UP, Filters, Paging, Project, Session, replace, team_user
 from yester.operations import fields
 from yester.operations.request import Request
-from yester.project import Projects
 from yester.recall.beginning import changed_files
 from yester.recall.conversation import read_conversation
 from yester.recall.rank import Weights
@@ -85,7 +85,7 @@ def build_context(memory: Memory, request: ContextRequest) -> Context:
         raise UsageError(f"event is {request.event!r}, but must be one of {known}")
     config = narrow_config(memory.config, request.variables)
     store, cwd = memory.reading, request.cwd
-    projects = Projects(config.projects, private=config.private)
+    projects = open_projects(config)
     project = request.project or projects.by_folder(cwd)
     root = git.find_top(cwd, project.root) if cwd else ""
     file = relative_path(request.file, root)

@@ -31,6 +31,7 @@ from yester.capture.question import ask_worker
 from yester.capture.spool import LARGEST, open_spool, redact_file
 from yester.errors import NotFound, StoreBusy, UsageError, YesterError
 from yester.files import read_bytes, replace_file
+from yester.folders import open_folders
 from yester.known_secrets import KnownSecrets
 from yester.llm.archive import edit_archives, short_key
 from yester.memories.files import INSIDE
@@ -145,6 +146,9 @@ def forget_items(
         roots = [one.root for one in store.projects() if one.key in projects and one.root]
         keys = sorted({one.key for one in found.sessions})
         wish = Wish("forget", memory.now, keys, roots, chosen.words)
+        open_folders(memory.home).drop(
+            lambda one: one.project in projects or has_words(one.path, chosen.words)
+        )
         _bury_items(memory, chosen, found, gone, wish.made)
         answer.dropped = grant_wish(memory, wish, progress)
     return answer

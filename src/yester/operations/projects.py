@@ -17,6 +17,8 @@ from msgspec import Meta, Struct, field
 
 from yester import config
 from yester.errors import UsageError
+from yester.folders import open_projects
+from yester.ingest.projects import join_all
 from yester.memories.memory import GLOBAL
 from yester.memory import Memory
 from yester.model import Join, Paging
@@ -26,6 +28,7 @@ from yester.operations.request import Request, make_answer
 from yester.project import (
     EXCLUDED,
     bare_project,
+    find_claim,
     identify_project,
     named_project,
     work_tree_place,
@@ -56,6 +59,19 @@ class MergeRequest(Request, kw_only=True):
 class PrivateRequest(Request, kw_only=True):
     key: fields.GivenName
     private: bool = True
+
+
+class JoinRequest(Request, kw_only=True):
+    folder: fields.GivenName
+
+
+class JoinedFolder(Struct, kw_only=True):
+    """A folder that is the project's now, and how many items came with it."""
+
+    folder: str
+    project: str
+    key: str
+    items: int
 
 
 class Project(Place, frozen=True, kw_only=True):
@@ -140,9 +156,29 @@ def set_private(memory: Memory, request: PrivateRequest) -> Projects:
 def _write_line(known: config.Config, line: str, private: bool, name: str = "") -> Any:
     """What [projects] says of a path or key; None: nothing."""
     name = name or known.projects.get(line, "")
-    if not private:
-        return name or None
-    return {"name": name, "private": True} if name else {"private": True}
+    marks = {"private": private, "joined": line in known.joined}
+    marked = {mark: True for mark, yes in marks.items() if yes}
+    return {"name": name, **marked} if name and marked else name or marked or None
+
+
+def join_folder(memory: Memory, request: JoinRequest) -> JoinedFolder:
+    """Take a folder for the repository whose remote it names, with what was stored of it as a
+    project of its own; the user's alone."""
+    memory.require_user(_THEIRS)
+    cwd = str(Path(request.folder).expanduser().absolute())
+    path, key = find_claim(cwd, identify_project(cwd))
+    if not key.startswith("git:"):
+        raise UsageError(f"{request.folder} names no remote; it is a project of its own")
+    known = config.load_config(memory.home, {})
+    line = {"joined": True} | ({"private": True} if path in known.private else {})
+    config.change_config(memory.home, {path: line}, "projects")
+    memory.reload_config()
+    projects = open_projects(memory.config)
+    into = projects.by_folder(cwd)
+    joins = join_all(memory.store, projects, memory.now)
+    items = sum(one.items for one in joins if one.into == into.key)
+    name = memory.project_names().get(into.key, into.name)
+    return JoinedFolder(folder=path, project=name, key=into.key, items=items)
 
 
 def merge_projects(memory: Memory, request: MergeRequest) -> Merged:

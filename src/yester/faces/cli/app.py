@@ -169,10 +169,9 @@ class App:
     def projects(self) -> Projects:
         """Folders as projects; of those that the user excludes nothing is kept."""
         from yester.capture.rules import load_rules
-        from yester.project import Projects
+        from yester.folders import open_projects
 
-        refuses = load_rules(self.config).excludes
-        return Projects(self.config.projects, refuses, self.config.private)
+        return open_projects(self.config, load_rules(self.config).excludes)
 
     def choose_project(
         self, name: str | None, folder: Path | None = None, instead: str = "--global, or "

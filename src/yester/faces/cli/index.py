@@ -27,7 +27,7 @@ from yester.faces.cli.app import App, Output, command, long_run, print_note
 from yester.faces.cli.notes import summarise_notes
 from yester.faces.cli.rows import whole_lines
 from yester.faces.cli.screen import count_noun, join_counts
-from yester.ingest.projects import apply_names, describe_joins, join_all
+from yester.ingest.projects import apply_names, begin_folders, describe_joins, join_all
 from yester.ingest.transcripts import Ingest, Report, rebuild_if_stale
 from yester.known_secrets import FoundSecrets
 from yester.llm.budget import open_asker
@@ -76,10 +76,11 @@ def index_command(
     if rebuilt := rebuild_if_stale(app.store):
         items = count_noun(rebuilt, "item")
         print_note(f"words are taken apart in a new way; {items} indexed anew")
+    begin_folders(app.store, app.home)
     apply_names(app.store, app.projects)
     if joins := join_all(app.store, app.projects, app.now):
         print_note(
-            "work trees that are gone were joined with their repositories: "
+            "folders were joined with their repositories: "
             f"{describe_joins(app.store, joins)} (undo: yester doctor --undo-join NAME)"
         )
     options = Options(app.config.flag("thinking"), app.config.flag("subagents"))

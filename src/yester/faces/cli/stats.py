@@ -17,7 +17,7 @@ from yester.agents.descriptors import AGENTS
 from yester.capture.question import ask_health
 from yester.clock import format_day
 from yester.errors import ConfigError
-from yester.faces.cli.app import App, Output, choose_filters, command
+from yester.faces.cli.app import App, Output, choose_filters, command, print_note
 from yester.faces.cli.screen import (
     Whole,
     count_noun,
@@ -67,14 +67,30 @@ def stats_command(app: App, days: int, prices: bool) -> Output:
 
 
 @command("projects")
-def projects_command(app: App, private: tuple[str, ...], shared: tuple[str, ...]) -> Output:
-    """List projects, and keep what one remembers inside it (--private)."""
-    from yester.operations.projects import PrivateRequest, list_projects, set_private
+def projects_command(
+    app: App, private: tuple[str, ...], shared: tuple[str, ...], joined: tuple[str, ...]
+) -> Output:
+    """List projects, and keep what one remembers inside it (--private).
+
+    A folder that names a project's remote without holding its first commit (a shallow clone, a copy
+    that began anew) is a project of its own until you say that it is the same (--join).
+    """
+    from yester.operations.projects import (
+        JoinRequest,
+        PrivateRequest,
+        join_folder,
+        list_projects,
+        set_private,
+    )
     from yester.operations.share import warn_shared
 
     for names, kept in ((private, True), (shared, False)):
         for name in names:
             set_private(app.memory, PrivateRequest(key=name, private=kept))
+    for folder in joined:
+        done = join_folder(app.memory, JoinRequest(folder=folder))
+        items = count_noun(done.items, "item")
+        print_note(f"{done.folder} belongs to {done.project} now, with {items} stored before")
     warnings = filter(None, [warn_shared(app.memory, name) for name in private])
     found = list_projects(app.memory)
     nothing = "No projects yet. Run: yester index"

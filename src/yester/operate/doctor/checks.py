@@ -23,6 +23,7 @@ from yester.capture.question import ask_health, ask_worker
 from yester.capture.spool import ENDED_WORKER, FORMAT, Spool, event_age, open_spool, peek_event
 from yester.clock import DAY, format_minute
 from yester.errors import NO_DATABASE, ModelError, StoreDamaged, StoreError
+from yester.folders import open_folders
 from yester.ingest.projects import describe_joins
 from yester.machine import is_own, user_number
 from yester.memory import Memory
@@ -448,6 +449,10 @@ def _read_store(store: Store, case: Examination) -> Iterator[Finding]:
         # What was moved without being asked for must be told, and how to undo it.
         moved = sum(join.items for join in joins)
         yield make_finding("projects.joined", items=moved, names=describe_joins(store, joins))
+    names = {one.key: one.name for one in store.projects()}
+    for one in open_folders(case.home).list_apart():
+        if one.project in names:
+            yield make_finding("projects.apart", folder=one.path, name=names[one.project])
 
 
 def _explain_damage(text: str, case: Examination) -> Finding:
