@@ -185,14 +185,14 @@ class Rows:
         self._sessions: dict[tuple[str, str], model.Session] = {}
         self._machines: dict[int, str] = {}
 
-    def _look_up(self, found: Sequence[model.Item], sessions: bool) -> None:
+    def _look_up(self, found: Sequence[model.Item], sessions: bool, prompts: bool = False) -> None:
         """What of these stands elsewhere, asked for all of them at once: the store may be far."""
         if not found:
             return
         self._machines |= name_origins(self._store, [item.id for item in found])
         if sessions:
             wanted = {(item.session, item.agent) for item in found if item.session}
-            self._sessions |= self._store.find_sessions(wanted - self._sessions.keys())
+            self._sessions |= self._store.find_sessions(wanted - self._sessions.keys(), prompts)
 
     def item_rows(self, items: Iterable[model.Item]) -> list[Row]:
         found = list(items)
@@ -202,9 +202,10 @@ class Rows:
     def hit_rows(
         self, hits: Sequence[Hit], explain: bool = False, speakers: bool = False
     ) -> list[Row]:
-        """With `speakers`, who speaks in each, which tool, and in which agent."""
+        """With `speakers`, who speaks in each, which tool, and in which agent; `sessions_of` then
+        tells of their sessions."""
         items = {item.id: item for item in self._store.get([hit.id for hit in hits])}
-        self._look_up(list(items.values()), sessions=True)
+        self._look_up(list(items.values()), sessions=True, prompts=speakers)
         found = [self._hit_row(hit, items[hit.id], explain) for hit in hits if hit.id in items]
         for row in found if speakers else ():
             item = items[row.id]

@@ -168,9 +168,10 @@ class Places(Protocol):
         The number of items is not counted."""
 
     def find_sessions(
-        self, wanted: Collection[tuple[str, str]]
+        self, wanted: Collection[tuple[str, str]], prompts: bool = True
     ) -> dict[tuple[str, str], model.Session]:
-        """Those that are known of these (key, agent), as `session` gives each; asked at once."""
+        """Those that are known of these (key, agent), as `session` gives each; asked at once. To
+        count their prompts takes longer than all else: without it they have none."""
 
     def sessions(self, filters: Filters, page: Paging = EVERYTHING) -> list[model.Session]:
         """Sessions that pass the filters by their end, with their numbers of items and prompts."""

@@ -109,7 +109,8 @@ def find_snippet(
     found by its letters: tokenizing would be a quarter of what a list of twenty hits costs."""
     scanned = text[:_SCANNED]
     low = scanned.lower()
-    found = sorted({span for term in asked for span in _word_spans(low, term)})
+    there = [stem for stem in map(_stem_of, asked) if stem in low]  # few of many are
+    found = sorted({span for stem in there for span in _word_spans(low, stem)})
     if len(low) != len(scanned):
         found = []  # places in one are no places in the other
     begin, stop = _best_window(scanned, found, most)
@@ -123,10 +124,13 @@ def find_snippet(
     return ("… " if begin > 0 else "") + line + (" …" if stop < len(text.rstrip()) else "")
 
 
-def _word_spans(text: str, term: str) -> Iterator[tuple[int, int]]:
-    """The first words that begin with a term; retri is retr, as in retry, retried, retries. Scripts
-    without spaces have terms inside of words."""
-    stem = term[:-1] if len(term) > 3 and term.endswith("i") else term
+def _stem_of(term: str) -> str:
+    """What the words of a term begin with; of retri it is retr, as in retry, retried, retries."""
+    return term[:-1] if len(term) > 3 and term[-1] == "i" else term
+
+
+def _word_spans(text: str, stem: str) -> Iterator[tuple[int, int]]:
+    """The first words that begin so. Scripts without spaces have terms inside of words."""
     at = -1
     for _ in range(_MATCHES):
         at = text.find(stem, at + 1)

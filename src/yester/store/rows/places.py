@@ -173,12 +173,14 @@ class PlaceRows(LedgerRows):
     def session(self, key: str, agent: str) -> Session | None:
         return self.find_sessions([(key, agent)]).get((key, agent))
 
-    def find_sessions(self, wanted: Collection[tuple[str, str]]) -> dict[tuple[str, str], Session]:
+    def find_sessions(
+        self, wanted: Collection[tuple[str, str]], prompts: bool = True
+    ) -> dict[tuple[str, str], Session]:
         if not wanted:
             return {}
         asked = list(wanted)
         pairs = [{"a": self._stored_text(key), "b": agent} for key, agent in asked]
-        columns = _SESSION.format(prompts=_PROMPTS, items="0")
+        columns = _SESSION.format(prompts=_PROMPTS if prompts else "0", items="0")
         found = self._db.execute(
             "WITH w AS MATERIALIZED (SELECT key AS n, value ->> 'a' AS key, value ->> 'b' AS agent"
             f" FROM json_each(?, '$')) SELECT w.n, {columns} FROM w CROSS JOIN session s"
