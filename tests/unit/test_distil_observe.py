@@ -249,6 +249,40 @@ def test_a_question_that_got_a_yes_or_a_no_is_named_by_both(prompt, answer, titl
     assert card.title == title
 
 
+SEVERAL = (
+    # what was said at the end, title
+    ("Both are in.\n\n- **Empty lines are skipped** (`cart.py:97`): added a check to the reader\n"
+     "- **Totals of carts in cents** (`cart.py:120`): changed the type",
+     "Empty lines are skipped; Totals of carts in cents"),
+    ("Two fixes.\n\n## Task 1: the key\n\n- Added the tenant to the key of the cart\n- Renamed"
+     " `total_of` to `count_total`\n- Removed the cache of carts, which nobody has read for years",
+     "Added the tenant to the key of the cart; Renamed total_of to count_total"),
+    ("Fixed both issues in 8d8be6a:\n\n1. **Tenant**: added the tenant to the cache\n2. **Cents**:"
+     " changed totals to cents",
+     "Added the tenant to the cache; Changed totals to cents"),
+    ("Updated `web/cart.ts:50` — the cart now keeps what a guest has put into it.",
+     "The cart now keeps what a guest has put into it"),
+)  # fmt: skip
+
+
+@pytest.mark.requirement("DIS-15")
+@each(("said", "title"), SEVERAL)
+def test_work_of_several_parts_is_named_by_as_many_of_them_as_there_is_room_for(said, title):
+    story = Story()
+    story.prompt("ok, go on with them")
+    story.edits("cart.py")
+    story.says(said)
+    (draft,) = story.drafted()
+    assert draft.title == title
+
+
+def test_a_title_of_the_reader_keeps_the_marks_that_a_name_begins_with():
+    mend = title_mender("why?", "It is gone: `--clean` wipes the cart before it is counted.")
+    assert mend("Clean wipes the cart before it is counted") == (
+        "--clean wipes the cart before it is counted"
+    )
+
+
 def test_what_holds_on_a_condition_is_named_by_what_holds():
     story = Story()
     story.prompt("fix test")
@@ -308,6 +342,12 @@ ANSWERS = (
     ("A few options:\n\n1. **Cache the totals of a cart**: fast\n2. **Count them each time**: slow"
      "\n\nI'd lean toward option 1, since `cart.py` is read often.",
      "Recommended: cache the totals of a cart"),
+    ("Let me say it once.\n\nThat settles it: **the total of a cart is never stored**, and each"
+     " page counts it.\n\nThe loop runs twice because `cart.py` is read twice.",
+     "The total of a cart is never stored"),
+    ("**For guests, `cart_id` is never written.**\n\n- **Key** - of the `cart_id`\n\nThe loop of"
+     " `cart.py` fails because the key is read twice.",
+     "For guests, cart_id is never written"),
     ("# Review of `cart.py`: rounding totals\n\n**Verdict: approve with minor changes**\n\nThe key"
      " of `cart_id` is read twice because of the loop.",
      "Review of cart.py: rounding totals: approve with minor changes"),
@@ -346,6 +386,16 @@ def test_a_change_nobody_has_said_a_word_of_is_named_by_what_it_brings():
     story.ran("pytest -q", "5 passed in 0.20s")
     (draft,) = story.drafted()
     assert draft.title == "retry.py: connect_each_call"
+
+
+@pytest.mark.requirement("DIS-15")
+def test_a_file_that_nobody_says_a_word_of_was_given_another_name():
+    story = Story()
+    story.prompt("Instead of cart.py name it basket.py")
+    story.ran("git mv web/cart.py web/basket.py")
+    story.says("Done.")
+    (draft,) = story.drafted()
+    assert draft.title == "Renamed cart.py to basket.py"
 
 
 def test_of_several_commits_the_one_of_the_work_names_the_turn():

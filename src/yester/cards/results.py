@@ -13,8 +13,16 @@ from functools import partial
 
 from yester.cards import titles
 from yester.cards.drafts import TAKEN_BACK, Fact, Gate, Looked
+from yester.cards.points import combine_points
 from yester.cards.titles import is_imperative, says_something
-from yester.cards.tools import defined_names, file_name, file_names, is_prose, replaced_texts
+from yester.cards.tools import (
+    defined_names,
+    file_name,
+    file_names,
+    find_rename,
+    is_prose,
+    replaced_texts,
+)
 from yester.cards.turns import View
 from yester.model import Item, replace
 from yester.tables import load_pattern
@@ -54,13 +62,16 @@ _ASKS_WHETHER = re.compile(
     r"\A(?:(?:but|and|so|or|then)\s+|q:\s*)*+(?!what|how|why|where|when|wh(?:ich|o)\b)([^?]+)\?\Z",
     re.I,
 )
+_STATES = re.compile(r"\b(?:is|are|was|were|has|have|does|did|do|can|cannot|only|never)\b|n't\b")
+_PROCESS = re.compile(r"(?:i|we)(?:'ve| have)? \w+|based on|looking at|fair\b|good\b", re.I)
 _LABELS = re.compile(r": | [-–—→] ")  # `parser.py: Removed the cache`
 _NOW = re.compile(r"\bnow\b", re.I)
 _RESULT_BEGINS = re.compile(_CAME_OF_IT, re.I)
 _SPEAKER = re.compile(
     rf"\A(?:{_CAME_OF_IT}|because (?=the\b)|(?:i|we)(?:'ve| have)? (?:also |now |successfully )?"
     r"(?=\w+ed\b|rewrote|split|made|built|wrote|kept)"
-    r"|(?-i:[\w/-]+\.\w{1,4}\S* ?[:—–-] (?=[A-Z]\w+ed\b)))", re.I
+    r"|(?-i:[\w/-]+\.\w{1,4}\S* ?[:—–-] (?=[A-Z]\w+ed\b))"
+    r"|(?:updated|changed) [\w/-]+\.\w{1,4}\S* ?[:—–] (?=\w+ ))", re.I
 )  # fmt: skip
 
 
@@ -74,35 +85,40 @@ def work_title(looked: Looked, gate: Gate) -> tuple[str, str]:
         return looked.commit_title, ""
     if turn.prompt is not None and (plan := titles.plan_title(turn.prompt.body)):
         return shorten_title(plan), "plan"
-    read = _read_title(looked, gate)
-    heading = titles.heading_title(closing) if closing is not None else ""
-    if closing is not None and _pattern("review").search(heading):
+    if closing is None:
+        return looked.commit_title or change_title(looked), ""
+    heading = titles.heading_title(closing)
+    if _pattern("review").search(heading):
         return _review_title(heading, _own_statements(closing, gate)), "heading"
-    if closing is not None:
-        results = _find_results(closing, gate)
-        if read is not None and read[1] in (one.text for one in results):
+    if found := _choose_result(looked, closing, gate):
+        title, source = found
+        point = _find_point(closing, source)
+        return (point and combine_points(closing.body, point, title)) or title, source
+    return looked.commit_title or combine_points(closing.body) or change_title(looked), ""
+
+
+def _choose_result(looked: Looked, closing: Item, gate: Gate) -> tuple[str, str] | None:
+    """What the reader finds, where a message says its result there; else where it does."""
+    read, results = _read_title(looked, gate), _find_results(closing, gate)
+    if read is not None:
+        if read[1] in (one.text for one in results) or titles.commit_type(read[0]):
             return read
-        if read is not None and titles.commit_type(read[0]):
-            return read
-        if read is not None and _is_point(closing, read[1]):  # one of many; rather what it is now
+        if _find_point(closing, read[1]):  # one of many; rather what it is now
             said = [one for one in _own_statements(closing, gate) if one.kind == "paragraph"]
             results += [one for one in said if _NOW.search(one.text) and _says_result(one)]
-        if found := _first_title(results):
-            return found
-    if read is not None:
-        return read
-    if closing is not None:
-        if heading and says_something(heading):
-            return heading, "heading"
-        results = [one for one in split_statements(closing.body) if _says_result(one)]
-        # What has still to be decided is no result.
-        if not _pattern("asks to decide").search(closing.body[-400:]):
-            told = _answers(looked, closing, gate)
-            bare = (replace(one, text=_pattern("because").split(one.text)[0]) for one in told)
-            results += [one for one in bare if not one.tells & _NO_RESULT]
-        if found := _first_title(results):
-            return found
-    return looked.commit_title or change_title(looked), ""
+        return _first_title(results) or read
+    heading = titles.heading_title(closing)
+    if found := _first_title(results):
+        return found
+    if heading and says_something(heading):
+        return heading, "heading"
+    results = [one for one in split_statements(closing.body) if _says_result(one)]
+    # What has still to be decided is no result.
+    if not _pattern("asks to decide").search(closing.body[-400:]):
+        told = _answers(looked, closing, gate)
+        bare = (replace(one, text=_pattern("because").split(one.text)[0]) for one in told)
+        results += [one for one in bare if not one.tells & _NO_RESULT]
+    return _first_title(results)
 
 
 def change_title(looked: Looked) -> str:
@@ -152,8 +168,12 @@ def _goes_along(file: str) -> bool:
 
 
 def _name_changes(turn: View) -> str:
-    """`retry.py: ConnectionPerCall, backoff`: of the file in which most was named; "" where no name
-    is new."""
+    """`retry.py: ConnectionPerCall, backoff`: of the file in which most was named, or the new name
+    of one; "" where no name is new."""
+    for step in turn.steps:
+        old, new = find_rename(step.ran.command) if step.edited else ("", "")
+        if new:
+            return f"Renamed {old} to {new}"
     names: dict[str, dict[str, None]] = {}
     for step in turn.steps:
         for file in step.edited[:1]:
@@ -173,8 +193,9 @@ def _name_changes(turn: View) -> str:
     return f"{file_name(file)}{others}: {', '.join([*names[file]][:_NAMES])}"
 
 
-def _is_point(closing: Item, text: str) -> bool:
-    return any(one.kind == "bullet" and one.text == text for one in split_statements(closing.body))
+def _find_point(closing: Item, text: str) -> Statement | None:
+    said = split_statements(closing.body)
+    return next((one for one in said if one.kind == "bullet" and one.text == text), None)
 
 
 def _only_names(one: Statement) -> bool:
@@ -236,25 +257,26 @@ def _read_title(looked: Looked, gate: Gate) -> tuple[str, str] | None:
     return said[:1].upper() + said[1:] if said != title else title, source
 
 
+def _title_alone(one: Statement) -> str:
+    """A statement as a title; "" where it cannot stand alone: it leans on something said before, is
+    about the speaker, or leads up to what comes after it."""
+    title = as_title(_pattern("to git").sub("", _SPEAKER.sub("", _drop_condition(one.text))))
+    if len(title) < _SHORTEST_TITLE or " " not in title:
+        return ""
+    leads_up = one.text.endswith(f" {title.split()[-1]}:") and not titles.find_type(title)
+    leads_up = leads_up and _pattern("says what").search(title) is None
+    bare = drop_fixed(title)
+    leaning = _pattern("leans").match(bare) and not _pattern("all of them").match(bare)
+    broken = is_fragment(title) or _pattern("numbered").match(title) is not None
+    return "" if broken or leads_up or leaning or _only_names(one) else title
+
+
 def _first_title(found: Sequence[Statement]) -> tuple[str, str] | None:
-    """The first statement that can stand alone: not one that leans on something said before or is
-    about the speaker; rather one that is not broken off in the middle of a clause."""
-    leans = _pattern("leans")
-    cut: tuple[str, str] | None = None
-    for one in found:
-        title = as_title(_pattern("to git").sub("", _SPEAKER.sub("", _drop_condition(one.text))))
-        leads_up = one.text.endswith(f" {title.split()[-1]}:") and not titles.find_type(title)
-        leads_up = leads_up and _pattern("says what").search(title) is None
-        bare = drop_fixed(title)
-        leaning = leans.match(bare) and not _pattern("all of them").match(bare)
-        short = len(title) < _SHORTEST_TITLE or " " not in title
-        broken = is_fragment(title) or _pattern("numbered").match(title) is not None
-        if short or broken or leads_up or leaning or _only_names(one):
-            continue
-        if title[-1] != "…":
-            return title, one.text
-        cut = cut or (title, one.text)
-    return cut
+    """The first statement that can stand alone; rather one that is not broken off in the middle of
+    a clause."""
+    alone = [(title, one.text) for one in found if (title := _title_alone(one))]
+    whole = (one for one in alone if one[0][-1] != "…")
+    return next(whole, next(iter(alone), None))
 
 
 # --- of a question -------------------------------------------------------------------------------
@@ -291,11 +313,15 @@ def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Ga
         return read[0]
     if heading:
         return heading
+    first = [
+        one
+        for one in said
+        if looked.request_title and one.kind == "paragraph" and not one.aside
+        and not is_boilerplate(one.text) and not _PROCESS.match(one.text)
+    ]  # fmt: skip
     best = [one.statement for one in sorted(taken, key=lambda one: -one.worth)]
-    found = _first_title(best)
-    asks = is_imperative(looked.request) or looked.request.endswith("?")
-    told = found[0] if found else ""
-    return (looked.request_title or told) if asks else (told or looked.request_title)
+    found = _first_title([*first[:2], *best])
+    return found[0] if found else looked.request_title
 
 
 def question_title(looked: Looked) -> str:
@@ -362,20 +388,30 @@ def _answers(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
     """What answers a request: behind a label, in bold, in the words of the request; or what is told
     before the lists of a message and names something, causes first."""
     wanted = telling_terms(looked.request)
-    bold = {strip_marks(text) for text in _pattern("bold sentence").findall(closing.body)}
+    bold = [strip_marks(text) for text in _pattern("bold sentence").findall(closing.body)]
     said = [
         one
         for one in _own_statements(closing, gate)
         if not is_boilerplate(one.text) and not one.aside
     ]
-    leads = [
-        one
-        for one in said
-        if one.lead and (
-            (one.specific and statement_worth(one) >= (0.0 if one in said[:2] else 1.0))
-            or one.text in bold
-            or len(wanted & telling_terms(one.text)) >= _SHARED
-        )
-    ]  # fmt: skip
+    stated, leads = [], []
+    for one in said:
+        marked = next((text for text in bold if text in one.text), "")
+        if one.kind != "bullet" and _states(marked, one):
+            stated.append(replace(one, text=marked, kind="paragraph"))
+        elif one.lead and (
+            len(wanted & telling_terms(one.text)) >= _SHARED
+            or (one.specific and statement_worth(one) >= (0.0 if one in said[:2] else 1.0))
+        ):
+            leads.append(one)
     leads.sort(key=lambda one: "cause" not in one.tells)
-    return [*(one for one in said if _pattern("verdict").match(one.text)), *leads]
+    return [*(one for one in said if _pattern("verdict").match(one.text)), *stated, *leads]
+
+
+def _states(marked: str, one: Statement) -> bool:
+    """Is what is bold in a statement a sentence of its own, and not only stressed?"""
+    if not marked or not _STATES.search(marked) or is_imperative(marked):
+        return False
+    before = one.text[: one.text.find(marked)].rstrip()
+    ends = one.kind == "heading" and marked[-1] in ".!"
+    return ends or (one.lead and before[-1:] in ("", ":", ",", "—"))

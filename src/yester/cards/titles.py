@@ -53,6 +53,7 @@ _VERB = re.compile(
 )
 _DID = re.compile(r"\A(?:[A-Z]\w+ed|Made|Wrote|Set)\b")
 _CLAUSES = re.compile(r"[,;] | [-–—] ")
+_NAME_BEGINS = re.compile(r"(?<!\S)(?:--?|[.@/~$]{1,2})\Z")
 _FEW_WORDS = 4
 _ASKED = 0.85  # a title with so many words of the request says nothing of what came of it
 _SHORTEST_HEADING = 20
@@ -269,6 +270,8 @@ def _complete_clause(sentence: str, title: str) -> str:
         stop = close
     same = stop >= end and not _letters_of(low[end:stop]) and "→" not in sentence[begin:end]
     whole = title if same else title[:1] + sentence[begin + 1 : stop]
+    if name := _NAME_BEGINS.search(sentence[:begin]):  # `--clean` and `.env`
+        whole = name[0] + sentence[begin] + whole[1:]
     leads_up = low.startswith(":", stop) and not _VERB.search(whole)
     return "" if leads_up else whole
 

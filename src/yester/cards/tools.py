@@ -345,6 +345,16 @@ def changed_files(command: str) -> list[str]:
     return [word for word in words if _FILE.fullmatch(word) and not is_prose(word)]
 
 
+def find_rename(command: str) -> tuple[str, str]:
+    """A file's name before and after a command that gives it another one; ("", "") if none does."""
+    for part in split_command(command):
+        if found := _pattern("moves files").match(part):
+            names = [file_name(word) for word in found["files"].split() if _FILE.fullmatch(word)]
+            if len(names) == 2 and names[0] != names[1] and "mv " in found[0]:
+                return names[0], names[1]
+    return "", ""
+
+
 # --- a commit ------------------------------------------------------------------------------------
 
 
