@@ -185,7 +185,8 @@ def choose_candidates(store: Store, question: dict[str, Any], project: bool = Fa
     filters = Filters(projects=(f"{question['project']}-0",)) if project else Filters()
     rows: Any = store
     terms = dict.fromkeys(parse_query(words).terms, 1.0)
-    held = dict(rows._read_frequencies(list(terms), filters))
+    rows._share_frequencies(list(terms), filters)
+    held = dict(rows._read(2, "SELECT term, items FROM held"))
     weighted = [
         (term, inverse_frequency(number, 10**6), number)
         for term in terms

@@ -30,8 +30,8 @@ from yester.clock import DAY
 from yester.faces.python import OpenMemory
 from yester.model import Candidate, Filters, Item, replace
 from yester.recall.candidates import Search
-from yester.recall.rank import HALF_LIFE, Weights
-from yester.recall.recall import Asked, narrow_filters, recall_hits, same_words, terms_of
+from yester.recall.rank import HALF_LIFE, Weights, same_words, terms_of
+from yester.recall.recall import Asked, narrow_filters, recall_hits
 from yester.text.query import parse_query
 
 sys.path.append(str(Path(__file__).parent))
@@ -171,7 +171,7 @@ def _one(
 
 
 def _same(order: list[Candidate], looked_at: set[int]) -> list[tuple[int, int]]:
-    terms = {at: terms_of(one) for at, one in enumerate(order) if one.id in looked_at}
+    terms = {at: terms_of(one.vector) for at, one in enumerate(order) if one.id in looked_at}
     return [
         (one, other)
         for one, other in combinations(terms, 2)

@@ -10,8 +10,16 @@ from tests.table import each
 from yester.ingest.prepare import prepare_item
 from yester.model import KINDS, Candidate, Item, Statistics
 from yester.recall.candidates import adjacent_share
-from yester.recall.rank import FIELD_WEIGHTS, Question, Ranked, Wanted, Weights, adjust_score
-from yester.recall.recall import collapse_duplicates, same_words
+from yester.recall.rank import (
+    FIELD_WEIGHTS,
+    Question,
+    Ranked,
+    Wanted,
+    Weights,
+    adjust_score,
+    collapse_duplicates,
+    same_words,
+)
 
 pytestmark = pytest.mark.requirement("REC-15")
 

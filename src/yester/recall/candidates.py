@@ -20,7 +20,16 @@ from yester import model
 from yester.errors import ModelError
 from yester.model import Candidate, Expression, Filters, Item, Probe, TurnKey, replace
 from yester.recall import rank
-from yester.recall.rank import Question, Ranked, Scale, Signals, Wanted, Weights, sort_ranked
+from yester.recall.rank import (
+    Question,
+    Ranked,
+    Scale,
+    Signals,
+    Wanted,
+    Weights,
+    collapse_duplicates,
+    sort_ranked,
+)
 from yester.store.contract import Store
 from yester.text.query import Query, other_names
 from yester.text.terms import text_terms
@@ -32,7 +41,7 @@ if TYPE_CHECKING:
 _TOUCHING = 100
 _LIKELIEST, _TURNS = 40, 24  # candidates whose neighbours are looked at, turns of which all is
 _READ = 8  # candidates whose text is read for words side by side
-_READ_AHEAD = 16  # whose text is fetched then: most of them are answers
+_LIKELY, _SPARE = 100, 2  # of which those that will be answers are guessed, and how many more
 JUDGED = 30  # of the best whose use, and what became of whose files, is looked at
 _MOST_TERMS = 80
 _FAR = 0.15  # nearness below which a vector alone is no reason to be an answer
@@ -68,15 +77,6 @@ class Reading:
     def read_items(self, ids: Sequence[int]) -> list[Item]:
         items = self.read_all(ids)
         return [items[id_] for id_ in ids if id_ in items]
-
-    def read_best(
-        self, found: Sequence[Ranked], ahead: int = 0, cards: Mapping[TurnKey, int] = {}
-    ) -> None:
-        """What is looked at next, and most of what will be shown, in one go."""
-        best = [one.candidate for one in found[:JUDGED]]
-        read = best[: ahead or _READ_AHEAD]
-        shown = (cards.get(one.turn, 0) for one in read if one.turn is not None)
-        self.read_all([*(one.id for one in read), *filter(None, shown)], [one.id for one in best])
 
 
 class Search:
@@ -212,7 +212,8 @@ class Search:
         if not likeliest and not turns and not self._has_vector():
             return
         known = list(self.words)
-        more = self._store.around(self._probe, likeliest, known, self.near.keys(), turns)
+        probe = self._probe if self.result.concepts else replace(self._probe, names=())
+        more = self._store.around(probe, likeliest, known, self.near.keys(), turns)
         self.cards = more.cards
         if self._weights.said:
             self.said = {turn: question.match_said(said) for turn, said in more.said.items()}
@@ -337,6 +338,28 @@ class Search:
             answers.append(best._replace(score=score, factors=factors, parts=parts))
         return sort_ranked(answers)
 
+    def read_best(self, found: Sequence[Ranked]) -> None:
+        """What is looked at next, and most of what will be shown, in one go."""
+        best, read = found[:JUDGED], list[Ranked]()
+        if not self.reading.items:
+            # Whether files have changed since is asked of all that are judged.
+            judged = self._weights.stale and self._asked.project
+            read = [*best[: JUDGED if judged else _READ], *self._likely_answers(found)]
+        shown = (self.cards.get(one.candidate.turn or (0, 0), 0) for one in read)
+        ids = dict.fromkeys((*(one.id for one in read), *filter(None, shown)))
+        self.reading.read_all(list(ids), [one.id for one in best])
+
+    def _likely_answers(self, found: Sequence[Ranked]) -> list[Ranked]:
+        """What `fold_turns` will probably put first."""
+        firsts = dict[object, tuple[float, Ranked]]()
+        for one in found[:_LIKELY]:
+            turn = one.candidate.turn
+            said = self.said.get(turn, 0.0) if turn else 0.0
+            firsts.setdefault(turn or one.id, (one.score + self._weights.said * said, one))
+        ordered = sorted(firsts.values(), key=lambda pair: -pair[0])
+        most = self._asked.offset + self._asked.k + _SPARE
+        return collapse_duplicates((one for _, one in ordered), most)
+
     # --- what its text says ------------------------------------------------------------------
 
     def _drop_unfulfilling(self, found: list[Ranked]) -> list[Ranked]:
@@ -352,9 +375,7 @@ class Search:
         part, terms = self._weights.phrase, self._query.terms
         if not part or len(terms) < 2 or len(found) < 2:
             return found
-        # Whether files have changed since is asked of all that are judged, where that is known.
-        ahead = JUDGED if self._weights.stale and self._asked.project else 0
-        self.reading.read_best(found, ahead, self.cards)
+        self.read_best(found)
         shares = {
             one.id: part * adjacent_share(self.reading.items[one.id], terms, self.telling)
             for one in found[:_READ]

@@ -6,13 +6,14 @@ alone, so an item's score does not depend on k, on the engine or on what else wa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from yester.clock import DAY
 from yester.model import Candidate, Statistics, replace
-from yester.text.document import FIELDS, count_said, find_matches, hash_bytes
+from yester.text.document import FIELDS, count_said, find_matches, hash_bytes, read_fields
 from yester.text.terms import inverse_frequency, term_hash
 
 # --- the factors of a score, each from 0 to 1: none knows what else was found ---------------------
@@ -372,3 +373,43 @@ def adjust_scores(
     """The first `most` (all) with their scores raised or lowered by item, in their new order."""
     best = (adjust_score(one, why, by.get(one.id, 0.0)) for one in found[:most])
     return sort_ranked(best) + (found[most:] if most is not None else [])
+
+
+# Share of common terms from which two texts say the same; shorter ones must be equal.
+_SAME, _SHORT = 0.9, 8
+
+
+def collapse_duplicates(found: Iterable[Ranked], most: int) -> list[Ranked]:
+    """The first `most` different ones, each with those that are alike."""
+    kept: list[Ranked] = []
+    words: list[frozenset[int]] = []
+    by_hash: dict[bytes, int] = {}
+    for one in found:
+        if one.score <= 0:
+            break
+        at = by_hash.get(one.candidate.hash)
+        if at is None:
+            terms = terms_of(one.candidate.vector)
+            at = next((i for i, other in enumerate(words) if same_words(terms, other)), None)
+        if at is not None:
+            kept[at] = kept[at]._replace(alike=(*kept[at].alike, one.id))
+            continue
+        if len(kept) >= most:
+            break
+        by_hash[one.candidate.hash] = len(kept)
+        kept.append(one)
+        words.append(terms)
+    return kept
+
+
+@lru_cache(64)  # what is looked at first to know which texts to read is looked at again
+def terms_of(vector: bytes) -> frozenset[int]:
+    return frozenset[int]().union(*(field.hashes for field in read_fields(vector)))
+
+
+def same_words(one: Set[int], other: Set[int]) -> bool:
+    sizes = len(one), len(other)
+    if min(sizes) < max(_SHORT, _SAME * max(sizes)):
+        return False
+    common = len(one & other)
+    return common >= _SAME * (sum(sizes) - common)

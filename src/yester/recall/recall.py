@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +18,6 @@ from yester.errors import UsageError
 from yester.model import (
     ANYTHING,
     RUNNING,
-    Candidate,
     Filters,
     Hit,
     Item,
@@ -29,11 +28,11 @@ from yester.model import (
 )
 from yester.recall.candidates import JUDGED, Search
 from yester.recall.feedback import usefulness
-from yester.recall.rank import Ranked, Weights, adjust_scores
+from yester.recall.rank import Ranked, Weights, adjust_scores, collapse_duplicates
 from yester.recall.staleness import FRESH, Staleness, Work, work_of
 from yester.redact import redact
 from yester.store.contract import Store
-from yester.text.document import item_text, read_fields
+from yester.text.document import item_text
 from yester.text.query import Query, parse_query
 
 if TYPE_CHECKING:
@@ -44,8 +43,6 @@ BEFORE, _WORKED = 600, 10  # characters of what was said before, and files of th
 _CUT = 5  # of what is left out that are told one by one
 # What has become of the files of these items; those of which nothing is known are not in it.
 Fates = Callable[[Sequence[Work]], Mapping[int, Staleness]]
-# Share of common terms from which two texts say the same; shorter ones must be equal.
-_SAME, _SHORT = 0.9, 8
 _RELEVANT = 0.5  # of the best one's score, in an order by time
 R = TypeVar("R", Ranked, Hit)
 _JUST_NOW = 3 * 60_000  # milliseconds since something happened in a session that goes on
@@ -261,7 +258,7 @@ def _adjust_found(
         outdated = {id_: -weights.stale * one.factor for id_, one in told.items()}
         found = adjust_scores(found, "stale", outdated, JUDGED)
     if weights.use:
-        reading.read_best(found)
+        search.read_best(found)
         use = {id_: weights.use * usefulness(one) for id_, one in reading.used.items()}
         found = adjust_scores(found, "use", use, JUDGED)
     return found, told
@@ -307,41 +304,6 @@ def narrow_filters(filters: Filters, query: Query, now: int) -> Filters:
             many = f"{name}s"
             changes[many] = (*changes.get(many, getattr(filters, many)), value)
     return replace(filters, **changes)
-
-
-def collapse_duplicates(found: Iterable[Ranked], most: int) -> list[Ranked]:
-    """The first `most` different ones, each with those that are alike."""
-    kept: list[Ranked] = []
-    words: list[set[int]] = []
-    by_hash: dict[bytes, int] = {}
-    for one in found:
-        if one.score <= 0:
-            break
-        at = by_hash.get(one.candidate.hash)
-        if at is None:
-            terms = terms_of(one.candidate)
-            at = next((i for i, other in enumerate(words) if same_words(terms, other)), None)
-        if at is not None:
-            kept[at] = kept[at]._replace(alike=(*kept[at].alike, one.id))
-            continue
-        if len(kept) >= most:
-            break
-        by_hash[one.candidate.hash] = len(kept)
-        kept.append(one)
-        words.append(terms)
-    return kept
-
-
-def terms_of(candidate: Candidate) -> set[int]:
-    return set[int]().union(*(field.hashes for field in read_fields(candidate.vector)))
-
-
-def same_words(one: set[int], other: set[int]) -> bool:
-    sizes = len(one), len(other)
-    if min(sizes) < max(_SHORT, _SAME * max(sizes)):
-        return False
-    common = len(one & other)
-    return common >= _SAME * (sum(sizes) - common)
 
 
 def make_hit(item: Item, names: Mapping[str, str], score: float = 0.0, raw: bool = False) -> Hit:

@@ -150,6 +150,7 @@ def join_reads(shared: str, reads: tuple[tuple[str, int], ...]) -> str:
     return f"{shared}SELECT * FROM {joined}"
 
 
+@lru_cache(2_000)
 def move_places(text: str, by: int) -> str:
     """The same with places for values that are numbered from there on."""
     return _NUMBERED.sub(lambda match: f"${int(match[1]) + by}", text)
@@ -450,6 +451,7 @@ def _connect(url: str) -> Link:
     # Planning costs as much as asking.
     connection.execute(
         "SET enable_seqscan = off; SET random_page_cost = 1.1; SET jit = off;"
+        " SET max_parallel_workers_per_gather = 0;"
         " SET plan_cache_mode = force_generic_plan; SET search_path = yester, pg_catalog"
     )
     ((connection.unbound,),) = connection.execute(

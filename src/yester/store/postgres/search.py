@@ -7,8 +7,8 @@ up by the statements that need them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from yester import model
 from yester.model import (
@@ -33,10 +33,17 @@ from yester.text.terms import inverse_frequency, term_hash
 from yester.text.vectors import sign_code
 
 _POSTINGS = 3_500  # looked at per query: enough for the rarest terms of any question
+_PARTS = 400  # of a list that are looked at for where its newest items lie
 _LISTS = 32  # terms that choose candidates; all of them score
-_OTHERS = 1_000_000  # place of what other arms have found, behind what words choose
 _NOTHING = "SELECT 0::bigint AS id WHERE false"
 _LISTED_NAMES = "SELECT value FROM json_each(?, '$')"
+
+
+class Passing(NamedTuple):
+    """What items must fulfil, as a condition on `i`: of their ids alone, or of their rows."""
+
+    condition: Condition
+    needs_rows: bool
 
 
 class ServerSearch(Connection, SearchRows):
@@ -69,7 +76,8 @@ class ServerSearch(Connection, SearchRows):
         asked = [filters, own] if probe.own and not filters.projects else [filters]
         places = self._read(3, "SELECT id, key, name FROM project ORDER BY name")
         lengths = self._read_lengths(filters)
-        frequencies = self._read_frequencies(list(probe.terms), filters)
+        self._share_frequencies([*probe.terms, *probe.begin], filters)
+        frequencies = self._read(2, "SELECT term, items FROM held")
         names_alike = self._read_alike(probe)
         concepts = self._read(
             1, f"SELECT j.value FROM ({_LISTED_NAMES}) j"
@@ -114,20 +122,19 @@ class ServerSearch(Connection, SearchRows):
         if probe.must is None:
             others = (*near, *about, *about_named, *(item for _, item in edited.values()))
         self._share_choice(weighted, probe, asked)
+        in_order = self._read(1, "SELECT id FROM chosen")
+        beside = list(dict.fromkeys(others))
         self._db.share(
             "wanted",
-            "SELECT o.value, min(o.place) AS place FROM (SELECT id AS value,"
-            " row_number() OVER () AS place FROM chosen"
-            f" UNION ALL SELECT value, {_OTHERS} + key FROM json_each(?)) o GROUP BY o.value",
-            str(list(dict.fromkeys(others))),
+            "SELECT id AS value FROM chosen UNION SELECT value FROM json_each(?)", str(beside),
         )  # fmt: skip
-        active = self._filter_items(ANYTHING)
-        sql = search.candidates_sql("wanted", active, "j.place")
-        found = self._read(11, sql, *active.values)
+        found = self._read_candidates("wanted")
         having = self._read_having("wanted", known)
-        in_order = sorted(found, key=lambda row: row[10])
-        candidates = [Candidate(*row[:10]) for row in in_order]
-        words = frozenset(row[0] for row in in_order if row[10] < _OTHERS)
+        by_id = found()
+        chosen_ids = [id_ for (id_,) in in_order]
+        words = frozenset(chosen_ids) & by_id.keys()
+        ids = dict.fromkeys((*chosen_ids, *beside))
+        candidates = [by_id[id_] for id_ in ids if id_ in by_id]
         projects = list(places)
         here = (id_ for id_, key, name in projects if probe.project in (key, name))
         return ProbeResult(
@@ -140,6 +147,30 @@ class ServerSearch(Connection, SearchRows):
             self._edits_of(written), self._hash_lines(probe.lines),
         )  # fmt: skip
 
+    def _read_candidates(self, source: str) -> Callable[[], dict[int, Candidate]]:
+        """Of the items whose ids are the source's values, what is ranked, by id. Both tables are
+        asked for all ids at once, which takes two thirds of looking them up one by one, and apart:
+        the planner does not know how many ids there are, and would join by loops."""
+        active = self._filter_items(ANYTHING)
+        listed = f"= ANY (ARRAY(SELECT value FROM {source}))"
+        found = self._read(
+            9,
+            f"SELECT {', '.join(search.CANDIDATE)} FROM item i"
+            f" WHERE i.id {listed} AND {active.sql} ORDER BY i.id",
+            *active.values,
+        )
+        terms = self._read(2, f"SELECT t.item, t.vector FROM item_terms t WHERE t.item {listed}")
+
+        def join_rows() -> dict[int, Candidate]:
+            vectors = dict(terms)
+            return {
+                row[0]: Candidate._make((*row[:8], vectors[row[0]], row[8]))
+                for row in found
+                if row[0] in vectors
+            }
+
+        return join_rows
+
     def _read_having(self, source: str, names: Sequence[str]) -> Iterable[Any]:
         """How many of these concepts each item has."""
         if not names:
@@ -147,7 +178,7 @@ class ServerSearch(Connection, SearchRows):
         return self._read(
             2,
             f"SELECT c.item, count(*) FROM {source} j CROSS JOIN item_concept c"
-            f" ON c.item = j.value AND c.concept IN ({_LISTED_NAMES}) GROUP BY c.item",
+            f" ON c.item = j.value AND c.concept = ANY (ARRAY({_LISTED_NAMES})) GROUP BY c.item",
             rows.json_text(list(names)),
         )
 
@@ -160,15 +191,14 @@ class ServerSearch(Connection, SearchRows):
             f" WHERE {within.sql} GROUP BY kind, field", *within.values,
         )  # fmt: skip
 
-    def _read_frequencies(self, terms: Sequence[str], filters: Filters) -> Iterable[Any]:
-        """How many items hold each of these terms, by its hash."""
-        if not terms:
-            return ()
+    def _share_frequencies(self, terms: Sequence[str], filters: Filters) -> None:
+        """How many items hold each of these terms, by its hash: known to other questions as
+        `held`."""
         hashes = [signed_hash(term_hash(term)) for term in terms]
         within = _within("project", filters.projects)
-        return self._read(
-            2,
-            "SELECT x.term, sum(x.items)::bigint FROM (SELECT term, items FROM posting"
+        self._db.share(
+            "held",
+            "SELECT x.term, sum(x.items)::bigint AS items FROM (SELECT term, items FROM posting"
             f" WHERE term = ANY (?::int[]) AND part = 0 AND {within.sql}"
             " UNION ALL SELECT y.term, u.sign FROM unfolded u CROSS JOIN unnest(u.terms) y(term)"
             f" WHERE y.term = ANY (?::int[]) AND {within.sql}) x GROUP BY x.term",
@@ -191,10 +221,7 @@ class ServerSearch(Connection, SearchRows):
             4,
             "WITH lacking AS MATERIALIZED (SELECT w.n, w.term FROM"
             " unnest(?::text[], ?::int[], ?::boolean[]) WITH ORDINALITY w(term, hash, always, n)"
-            " WHERE w.always OR coalesce((SELECT sum(items) FROM posting"
-            f" WHERE term = w.hash AND part = 0 AND {within.sql}), 0)"
-            " + coalesce((SELECT sum(sign) FROM unfolded"
-            f" WHERE w.hash = ANY (terms) AND {within.sql}), 0) <= 0),"
+            " WHERE w.always OR coalesce((SELECT items FROM held WHERE term = w.hash), 0) <= 0),"
             " name AS MATERIALIZED (SELECT l.n, t.text, t.hash FROM lacking l CROSS JOIN LATERAL"
             " (SELECT DISTINCT text, hash FROM term WHERE text > l.term"
             f" AND text < l.term || chr(1114111) ORDER BY text LIMIT {search.MOST_ALIKE}) t"
@@ -214,7 +241,6 @@ class ServerSearch(Connection, SearchRows):
             " LEFT JOIN counted c ON c.term = n.hash LEFT JOIN beside b ON b.term = n.hash",
             list(begin), [signed_hash(term_hash(term)) for term in begin],
             [share == 1.0 or term not in probe.terms for term, share in begin.items()],
-            *within.values, *within.values,
             [place for place, _ in shorter], [name for _, name in shorter],
             [signed_hash(term_hash(name)) for _, name in shorter],
             *within.values, *within.values,
@@ -240,12 +266,12 @@ class ServerSearch(Connection, SearchRows):
 
     def _choice_sql(self, weighted: Weighted, probe: Probe) -> tuple[str, list[Any]]:
         filters, limit = probe.filters, probe.words
-        condition = self._choice_condition(probe)
-        narrowed = bool(filters.projects or condition)
+        passing = self._passing_of(probe)
+        narrowed = bool(filters.projects or passing)
         if not weighted:
             if not narrowed:
                 return _NOTHING, []
-            condition = condition or Condition()
+            condition = passing.condition if passing else Condition()
             within = _within("i.project", filters.projects)
             condition.require(within.sql, *within.values)
             condition.require("i.status = 'active'")
@@ -260,15 +286,18 @@ class ServerSearch(Connection, SearchRows):
                 break
             chosen += 1
             left -= postings
-        first = by_rarity[:chosen]
+        first, rest = by_rarity[:chosen], by_rarity[chosen:] if narrowed else []
         most = _POSTINGS if first[0][2] > _POSTINGS else 0
-        lists, values = _lists_sql(first, filters.projects, condition, most)
-        named = f"WITH taken AS MATERIALIZED ({lists})"
-        if narrowed and by_rarity[chosen:]:
+        if chosen == 1 and not (rest or filters.without_session):
+            most = limit  # of a list alone the newest are the best
+        lists, values = _lists_sql(first, filters.projects, passing, most)
+        named, taken = "", f"({lists})"
+        if rest:
             # How rare a term is says nothing of what passes a filter: the rarest may be nowhere
             # there, and then further ones are taken, one by one.
-            further, more = _lists_sql(by_rarity[chosen:], filters.projects, condition, _POSTINGS)
+            further, more = _lists_sql(rest, filters.projects, passing, _POSTINGS)
             values += [*more, limit, limit]
+            taken = "taken"
             named = (
                 f"WITH first AS MATERIALIZED ({lists}), further AS MATERIALIZED (SELECT x.n,"
                 f" x.weight, x.id FROM ({further}) x"
@@ -279,7 +308,7 @@ class ServerSearch(Connection, SearchRows):
                 " WHERE (SELECT count(*) FROM seen s WHERE s.n < d.n) < ?),"
                 " taken AS (SELECT n, weight, id FROM first UNION ALL"
                 " SELECT n, weight, id FROM further"
-                " WHERE n IN (SELECT n FROM needed))"
+                " WHERE n IN (SELECT n FROM needed)) "
             )
         asking, own = "", []
         if filters.without_session:
@@ -289,22 +318,22 @@ class ServerSearch(Connection, SearchRows):
             )
             own = [filters.without_session]
         return (  # rows come list by list, so weights are added in that order
-            f"{named} SELECT l.id::bigint AS id FROM taken l{asking} GROUP BY l.id"
+            f"{named}SELECT l.id::bigint AS id FROM {taken} l{asking} GROUP BY l.id"
             " ORDER BY sum(l.weight) DESC, l.id DESC LIMIT ?",
             [*values, *own, limit],
         )
 
-    def _choice_condition(self, probe: Probe) -> Condition | None:
+    def _passing_of(self, probe: Probe) -> Passing | None:
         """What must hold besides the project; None: nothing."""
         filters = replace(probe.filters, without_session="", projects=())
-        condition = Condition()
-        if filters != ANYTHING:
+        condition, needs_rows = Condition(), filters != ANYTHING
+        if needs_rows:
             wanted = self._filter_items(filters)
             condition.require(wanted.sql, *wanted.values)
         for part in (index.must_condition(probe.must), index.excluded_condition(probe.must)):
             if part:
                 condition.require(part.sql, *part.values)
-        return condition if condition.values else None
+        return Passing(condition, needs_rows) if condition.values else None
 
     # --- by meaning ------------------------------------------------------------------------------
 
@@ -365,8 +394,7 @@ class ServerSearch(Connection, SearchRows):
         turns: Collection[TurnKey] = (),
     ) -> Neighbours:
         self._db.forget_reads()
-        listed = str(list(likeliest))
-        self._db.share("pair", search.NEIGHBOURS, listed, listed)
+        self._db.share("pair", search.NEIGHBOURS, str(list(likeliest)))
         self._db.share(
             "missing",
             "SELECT DISTINCT v.id AS value FROM pair p CROSS JOIN LATERAL"
@@ -374,10 +402,7 @@ class ServerSearch(Connection, SearchRows):
             " AND v.id NOT IN (SELECT value FROM json_each(?))", str(list(known)),
         )  # fmt: skip
         pairs = self._read(3, "SELECT id, coalesce(before, 0), coalesce(behind, 0) FROM pair")
-        everything = self._filter_items(ANYTHING)
-        found = self._read(
-            10, search.candidates_sql("missing", everything) + " ORDER BY i.id", *everything.values
-        )
+        found = self._read_candidates("missing")
         # A session is of one project, so these filters its neighbours pass by themselves.
         own = replace(probe.filters, projects=(), without_session="", without_projects=())
         passing: Iterable[Any] | None = None
@@ -398,7 +423,7 @@ class ServerSearch(Connection, SearchRows):
             )  # fmt: skip
         having = self._read_having("missing", probe.names)
         said, cards = search.split_said(self._read_said(turns))
-        more = list(map(Candidate._make, found))
+        more = list(found().values())
         ids = (one.id for one in more) if passing is None else (id_ for (id_,) in passing)
         return Neighbours(
             {id_: (before, behind) for id_, before, behind in pairs}, more, frozenset(ids),
@@ -456,26 +481,40 @@ def _choose_alike(
 
 
 def _lists_sql(
-    terms: Weighted, projects: Sequence[str], condition: Condition | None, most: int
+    terms: Weighted, projects: Sequence[str], passing: Passing | None, most: int
 ) -> tuple[str, list[Any]]:
     """(place, weight, id) of the items that hold each of these terms; at most so many of each, the
     newest. 0: all, for their number is known to be small."""
-    join, where, more = "", "", list[Any]()
-    if condition:
-        join, where = " JOIN item i ON i.id = h.id", f" WHERE {condition.sql}"
-        more = condition.values
-    within = _within("project", projects)
+    within = _within("p.project", projects)
+    beside = _within("b.project", projects)
+    part = f"FROM posting p WHERE p.term = w.term AND {within.sql}"
+    values = list(within.values)
+    listed, where, more = "i", "", list[Any]()
+    if passing is not None:
+        where, more = f" WHERE {passing.condition.sql}", passing.condition.values
+        if passing.needs_rows:
+            listed = "h JOIN item i ON i.id = h.id"
+    elif most:
+        # In parts above this id there are enough: the others are not taken apart.
+        part += (
+            " AND p.ids[cardinality(p.ids)] >= coalesce((SELECT max(b.low) FROM (SELECT a.low,"
+            " sum(a.items) OVER (ORDER BY a.low DESC ROWS UNBOUNDED PRECEDING) AS upto FROM"
+            f" (SELECT p.ids[1] AS low, cardinality(p.ids) AS items {part}"
+            f" ORDER BY low DESC NULLS LAST LIMIT {_PARTS}) a) b"
+            f" WHERE b.upto >= {most} + (SELECT count(*) FROM gone)), 0)"
+        )
+        values *= 2
     sql = (
         "SELECT w.n, w.weight, x.id FROM unnest(?::int[], ?::float8[])"
-        " WITH ORDINALITY w(term, weight, n) CROSS JOIN LATERAL (SELECT h.id FROM"
-        f" (SELECT y.id FROM posting p CROSS JOIN unnest(p.ids) y(id) WHERE p.term = w.term"
-        f" AND {within.sql} AND y.id NOT IN (SELECT item FROM gone)"
+        " WITH ORDINALITY w(term, weight, n) CROSS JOIN LATERAL (SELECT i.id FROM"
+        f" (SELECT y.id FROM (SELECT unnest(p.ids) AS id {part}) y"
+        " WHERE y.id NOT IN (SELECT item FROM gone)"
         " UNION ALL SELECT b.item FROM beside b WHERE b.term = w.term"
-        f" AND {within.sql}) h{join}{where}"
-        f"{f' ORDER BY h.id DESC LIMIT {most}' if most else ''}) x"
+        f" AND {beside.sql}) {listed}{where}"
+        f"{f' ORDER BY i.id DESC LIMIT {most}' if most else ''}) x"
     )
     weights = [weight for _, weight, _ in terms]
-    return sql, [_hashes_of(terms), weights, *within.values, *within.values, *more]
+    return sql, [_hashes_of(terms), weights, *values, *beside.values, *more]
 
 
 def _hashes_of(terms: Weighted) -> list[int]:

@@ -157,7 +157,7 @@ class SearchRows(ItemRows):
     def _find_neighbours(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """id → the one before and the one behind it in its session, else in its project."""
         listed = str(list(ids))
-        found = self._db.execute(NEIGHBOURS, (listed, listed))
+        found = self._db.execute(NEIGHBOURS, (listed,))
         return {id_: (before or 0, behind or 0) for id_, before, behind in found}
 
     def _load_candidates(
@@ -167,8 +167,12 @@ class SearchRows(ItemRows):
         if not ids:
             return []
         condition = self._filter_items(filters)
+        # CROSS: with filters the planner would walk a whole project to find a few hundred.
         found = self._db.execute(
-            candidates_sql("json_each(?)", condition), (str(list(ids)), *condition.values)
+            f"SELECT {', '.join((*CANDIDATE[:-1], 't.vector', CANDIDATE[-1]))}"
+            " FROM json_each(?) j CROSS JOIN item i ON i.id = j.value"
+            f" CROSS JOIN item_terms t ON t.item = i.id WHERE {condition.sql}",
+            (str(list(ids)), *condition.values),
         )
         return list(map(Candidate._make, found))
 
@@ -290,34 +294,27 @@ def mean_lengths(sums: Iterable[Any]) -> Lengths:
     return items, means
 
 
-def _neighbour_sql(scope: str) -> str:
+def _neighbour_sql(sign: str, order: str) -> str:
     # `session <> 0` in so many words: only then the index of sessions is used.
-    own = "n.session <> 0" if scope == "session" else "n.session = 0"
     nearest = (
-        f"(SELECT n.id FROM item n WHERE n.{scope} = c.{scope} AND {own} AND n.status = 'active'"
-        " AND (n.epoch, n.id) {0} (c.epoch, c.id) ORDER BY n.epoch {1}, n.id {1} LIMIT 1)"
+        "(SELECT n.id FROM item n WHERE n.{0} = c.{0} AND n.session {1} 0 AND n.status = 'active'"
+        f" AND (n.epoch, n.id) {sign} (c.epoch, c.id) ORDER BY n.epoch {order}, n.id {order}"
+        " LIMIT 1)"
     )
-    return (
-        f"SELECT c.id, {nearest.format('<', 'DESC')} AS before,"
-        f" {nearest.format('>', 'ASC')} AS behind"
-        f" FROM json_each(?) j CROSS JOIN item c ON c.id = j.value WHERE {own.replace('n.', 'c.')}"
-    )
+    within, outside = nearest.format("session", "<>"), nearest.format("project", "=")
+    return f"CASE WHEN c.session <> 0 THEN {within} ELSE {outside} END"
 
 
-NEIGHBOURS = f"{_neighbour_sql('session')} UNION ALL {_neighbour_sql('project')}"
-
-
-def candidates_sql(source: str, condition: rows.Condition, *more: str) -> str:
-    """Of the items whose ids are the source's values, what is ranked, and more columns."""
-    return (
-        "SELECT i.id, i.kind, i.role, i.type, i.project, i.session,"
-        # A rule is as old as its words; its `updated` is when it was distilled.
-        " iif(i.kind = 'memory' AND i.type <> 'rule', i.updated, i.epoch), i.hash, t.vector,"
-        f" {', '.join(('i.prompt_number', *more))}"
-        # CROSS: with filters the planner would walk a whole project to find a few hundred.
-        f" FROM {source} j CROSS JOIN item i ON i.id = j.value"
-        f" CROSS JOIN item_terms t ON t.item = i.id WHERE {condition.sql}"
-    )
+NEIGHBOURS = (
+    f"SELECT c.id, {_neighbour_sql('<', 'DESC')} AS before, {_neighbour_sql('>', 'ASC')} AS behind"
+    " FROM json_each(?) j CROSS JOIN item c ON c.id = j.value"
+)
+# Of `item i`, what is ranked, in the order of `Candidate` but for its vector.
+CANDIDATE = (
+    "i.id", "i.kind", "i.role", "i.type", "i.project", "i.session",
+    # A rule is as old as its words; its `updated` is when it was distilled.
+    "iif(i.kind = 'memory' AND i.type <> 'rule', i.updated, i.epoch)", "i.hash", "i.prompt_number",
+)  # fmt: skip
 
 
 def turns_of(edited: Iterable[Any]) -> dict[TurnKey, tuple[int, int]]:
