@@ -254,8 +254,5 @@ def _count_characters(value: Any) -> int:
     """Length of the texts in a value; names of fields and marks of JSON do not count."""
     if isinstance(value, str):
         return len(value)
-    if isinstance(value, dict):
-        return sum(map(_count_characters, value.values()))
-    if isinstance(value, list):
-        return sum(map(_count_characters, value))
-    return 0
+    parts = value.values() if isinstance(value, dict) else value
+    return sum(map(_count_characters, parts)) if isinstance(value, dict | list) else 0

@@ -20,7 +20,7 @@ from yester.operations.forget import forget_marked
 from yester.project import bare_project
 from yester.redact import redact, secret_kinds
 from yester.sharing.exchange import Progress, exchange_lock
-from yester.sharing.lines import Line
+from yester.sharing.lines import kind_of_line
 from yester.sharing.server import NotAdmitted, TeamServer, check_address
 from yester.sharing.share import (
     Share,
@@ -121,7 +121,7 @@ def preview_share(memory: Memory, name: str, url: str = "") -> Outlook:
     lines = []
     for one in Unshared(store, memory.home, share, memory.now).tellings():
         if one.line is not None:
-            kinds[_kind_of(one.line)] += 1
+            kinds[kind_of_line(one.line)] += 1
             lines.append(one.form)
             if one.row is not None and not one.ends:
                 redacted.update(_find_secrets(store.get([one.row.item])))
@@ -136,10 +136,6 @@ def preview_share(memory: Memory, name: str, url: str = "") -> Outlook:
         project=redact(project.name), key=redact(project.key), to=redact(share.to),
         user=share.user, kinds=dict(kinds), redacted=dict(redacted), stays=stays, lines=lines,
     )  # fmt: skip
-
-
-def _kind_of(line: Line) -> str:
-    return type(line).__name__.removesuffix("Line").lower()
 
 
 def _find_secrets(items: list[Item]) -> Counter[str]:

@@ -152,18 +152,18 @@ class Member:
                 if (known := self._find_answer(origin, batch, body)) is not None:
                     return known
                 pushed = self._take_batch(anchor, project, batch, forms, cursor)
-                answer = msgspec.json.encode(pushed).decode()
-                self._rows.put_batch(anchor, origin, batch, body, answer)
-            return pushed
+                return self._keep_answer(anchor, named, pushed)
         except _NOT_THE_LINE:
             raise
         except _BAD_LINE:
             pass
-        results = self._take_apart(anchor, project, forms)
-        pushed = Pushed(results=results, last=batch)
+        pushed = Pushed(results=self._take_apart(anchor, project, forms), last=batch)
         with self._store.transaction("memories"):
-            answer = msgspec.json.encode(pushed).decode()
-            self._rows.put_batch(anchor, origin, batch, body, answer)
+            return self._keep_answer(anchor, named, pushed)
+
+    def _keep_answer(self, anchor: str, named: tuple[str, int, str], pushed: Pushed) -> Pushed:
+        """For whoever asks the same again."""
+        self._rows.put_batch(anchor, *named, msgspec.json.encode(pushed).decode())
         return pushed
 
     def _take_apart(self, anchor: str, project: str, forms: Sequence[dict[str, Any]]) -> list[str]:

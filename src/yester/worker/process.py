@@ -113,13 +113,21 @@ def worker_command(home: Path) -> list[str]:
     return [sys.executable, "-P", "-m", "yester", "--home", str(home), "worker", "run"]
 
 
-def start_exchange(home: Path, command: str) -> subprocess.Popen[bytes]:
-    """roam or share, in a session of its own: it may have to end us."""
-    words = [sys.executable, "-P", "-m", "yester", "--home", str(home), command, "--quietly"]
+def _start_apart(
+    words: Sequence[str], cwd: Path, environ: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """In a session of its own: it may outlive us, or have to end us."""
+    null = subprocess.DEVNULL
     return subprocess.Popen(  # noqa: S603 -- our own interpreter and module
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        cwd=home, env=os.environ, start_new_session=True,
+        words, stdin=null, stdout=null, stderr=null, cwd=cwd, env=environ,
+        start_new_session=True, umask=0o077,
     )  # fmt: skip
+
+
+def start_exchange(home: Path, command: str) -> subprocess.Popen[bytes]:
+    """roam or share."""
+    words = [sys.executable, "-P", "-m", "yester", "--home", str(home), command, "--quietly"]
+    return _start_apart(words, home, os.environ)
 
 
 def write_launch(home: Path) -> None:
@@ -162,16 +170,7 @@ def start_process(
 ) -> T | None:
     """Start one that outlives us and wait until it `answers`, with what it does; None where it
     fails or takes too long. One that ends well has found another, which is to answer."""
-    process = subprocess.Popen(  # noqa: S603 -- our own interpreter and module
-        words,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd="/",
-        env=clean_environment(environ),
-        start_new_session=True,
-        umask=0o077,
-    )
+    process = _start_apart(words, Path("/"), clean_environment(environ))
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         if answer := answers():

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 from yester.config import Config
@@ -128,27 +128,21 @@ class Work(threading.Thread):
     def run(self) -> None:
         with suppress(OSError, AttributeError):  # it is a courtesy
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        home = self._config.home
         try:
-            store = open_store(
-                find_target(self._config.home),
-                now=current_ms(),
-                home=self._config.home,
-                patience=_PATIENCE,
-            )
-        except (StoreError, ConfigError) as error:
+            target = find_target(home)
+            with closing(
+                open_store(target, now=current_ms(), home=home, patience=_PATIENCE)
+            ) as store:
+                while not self._ended.is_set():
+                    self._more.wait(self.seconds_to_rest())
+                    self._more.clear()
+                    self._work_off(store)
+        except (StoreError, ConfigError) as error:  # nothing else raises them here
             self._log.say_failure("opening the store in the background", error)
-            self._ended.set()
-            self._drop_titles()
-            return
-        try:
-            while not self._ended.is_set():
-                self._more.wait(self.seconds_to_rest())
-                self._more.clear()
-                self._work_off(store)
         finally:
             self._ended.set()
             self._drop_titles()
-            store.close()
 
     def _work_off(self, store: Store) -> None:
         try:
