@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 
 from yester.ingest.prepare import prepare_item
 from yester.model import Item
+from yester.sharing.exchange import Side
 from yester.sharing.keys import Key, load_key
 from yester.sharing.roam import Roam
 from yester.sharing.transports import Folder
@@ -65,7 +66,7 @@ def step(what: str, folder: Path, number: int) -> None:
         say_one(home)
         return
     store = open_store(home, now=NOW)
-    roam = Roam(home, store, Folder(folder / "log"), NOW)
+    roam = Roam(Side(home, store, NOW), Folder(folder / "log"))
     if what == "begin":
         roam.begin_log()
     if what == "join":

@@ -13,6 +13,7 @@ from yester.memories.memory import Author
 from yester.memories.remember import Draft, remember
 from yester.model import Filters, Item, Memo, Paging, Project
 from yester.operate.purge import purge_store
+from yester.sharing.exchange import Side
 from yester.sharing.keys import Key, load_key
 from yester.sharing.roam import Report, Roam
 from yester.sharing.transports import Folder
@@ -61,9 +62,8 @@ class Box:
             purge_store(self.store, self.home)
             return self.reopen()
 
-        return Roam(
-            self.home, self.store, transport or Folder(self.log), now + self.skew, forget=forget
-        )
+        side = Side(self.home, self.store, now + self.skew, forget)
+        return Roam(side, transport or Folder(self.log))
 
     def roam_over(self, transport: Folder) -> Roam:
         return self._roam(transport, 1)

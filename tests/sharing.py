@@ -15,6 +15,7 @@ from yester.errors import SourceError
 from yester.ingest.prepare import prepare_item
 from yester.model import Item, Memo
 from yester.operate.purge import purge_store
+from yester.sharing.exchange import Side
 from yester.sharing.lines import ItemLine, MemoryLine, form_line, hash_item, tell_team
 from yester.sharing.server import TeamServer
 from yester.sharing.share import Share, ShareReport, Sharing, Unshared
@@ -149,10 +150,9 @@ class Peer(Box):
             purge_store(self.store, self.home)
             return self.reopen()
 
-        sharing = Sharing(
-            self.home, self.store, self.shared, way or TeamServer(self.url, self.token),
-            now + self.skew, self.private.__contains__, forget,
-        )  # fmt: skip
+        side = Side(self.home, self.store, now + self.skew, forget)
+        server = way or TeamServer(self.url, self.token)
+        sharing = Sharing(side, self.shared, server, self.private.__contains__)
         try:
             return sharing.exchange()
         finally:
@@ -165,7 +165,7 @@ class Peer(Box):
 
     def waiting(self) -> int:
         assert self.shared is not None
-        return Unshared(self.store, self.home, self.shared, 1).count()
+        return Unshared(Side(self.home, self.store, 1), self.shared).count()
 
     def told(self) -> list[Any]:
         """What the server tells whoever begins to read."""

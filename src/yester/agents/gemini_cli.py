@@ -92,7 +92,7 @@ class Chat(Transcript):
         nested = actor and inner.parent.name == "chats"  # in a folder named after its parent
         self.state.session = inner.name if nested else own
         self.state.actor = self.actor = actor
-        cwd, name = _find_project(self.reading.path, head)
+        cwd, name = _locate_project(self.reading.path, head)
         if not cwd and name and not self.state.project:
             self.state.project = f"name:{name}"
         self.place_record(head.get("startTime"), cwd)
@@ -220,7 +220,7 @@ def read_responses(result: Any) -> tuple[str, bool]:
     return "\n".join(texts), failed
 
 
-def _find_project(path: Path, head: Mapping[str, Any]) -> tuple[str, str]:
+def _locate_project(path: Path, head: Mapping[str, Any]) -> tuple[str, str]:
     """(working directory, name for want of it) of the project whose chats a file is among."""
     chats = next((folder for folder in path.parents if folder.name == "chats"), None)
     first = next(iter(list_at(head, "directories")), "")

@@ -16,7 +16,7 @@ from yester.memory import Memory
 from yester.model import LogSegment, Machine
 from yester.operations.forget import forget_marked
 from yester.redact import redact
-from yester.sharing.exchange import Progress
+from yester.sharing.exchange import Progress, Side
 from yester.sharing.keys import Key, check_library, key_file
 from yester.sharing.roam import (
     Outgoing,
@@ -110,7 +110,7 @@ def preview_roam(memory: Memory) -> Outlook:
 def _outgoing(memory: Memory, store: Store) -> Outgoing:
     names = sorted(one.key for one in store.entries(Machine, {"own": 1}))
     own = names[-1] if names else ""
-    return Outgoing(store, memory.home, own, names, memory.private_projects, memory.now)
+    return Outgoing(Side(memory.home, store, memory.now), own, names, memory.private_projects)
 
 
 # --- what only the user does ---------------------------------------------------------------------
@@ -119,10 +119,10 @@ def _outgoing(memory: Memory, store: Store) -> Outgoing:
 def _open_roam(memory: Memory, url: str, progress: Progress) -> Roam:
     memory.require_user("where memory goes is the user's word: they run `yester roam`")
     check_library()
-    return Roam(
-        memory.home, memory.store, open_transport(url, memory.home, os.environ), memory.now,
-        memory.private_projects, forget_marked(memory, progress), progress,
-    )  # fmt: skip
+    forget = forget_marked(memory, progress)
+    side = Side(memory.home, memory.store, memory.now, forget, progress)
+    transport = open_transport(url, memory.home, os.environ)
+    return Roam(side, transport, memory.private_projects)
 
 
 def begin_roam(memory: Memory, url: str, progress: Progress) -> tuple[Key, Report]:

@@ -19,7 +19,7 @@ from yester.model import Item, Project, team_user
 from yester.operations.forget import forget_marked
 from yester.project import bare_project
 from yester.redact import redact, secret_kinds
-from yester.sharing.exchange import Progress, exchange_lock
+from yester.sharing.exchange import Progress, Side, exchange_lock
 from yester.sharing.lines import kind_of_line
 from yester.sharing.server import NotAdmitted, TeamServer, check_address
 from yester.sharing.share import (
@@ -88,7 +88,7 @@ def show_sharing(memory: Memory) -> SharingState:
 
 def _describe_share(memory: Memory, share: Share, names: dict[str, str]) -> SharedProject:
     store = memory.reading
-    waiting = 0 if share.ended else Unshared(store, memory.home, share, memory.now).count()
+    waiting = 0 if share.ended else Unshared(Side(memory.home, store, memory.now), share).count()
     on: Literal["on", "reading"] = "reading" if share.reads else "on"
     return SharedProject(
         project=redact(names.get(share.project) or bare_project(share.project).name),
@@ -119,7 +119,7 @@ def preview_share(memory: Memory, name: str, url: str = "") -> Outlook:
     store = memory.reading
     kinds, redacted = Counter[str](), Counter[str]()
     lines = []
-    for one in Unshared(store, memory.home, share, memory.now).tellings():
+    for one in Unshared(Side(memory.home, store, memory.now), share).tellings():
         if one.line is not None:
             kinds[kind_of_line(one.line)] += 1
             lines.append(one.form)
@@ -288,10 +288,9 @@ def _open_sharing(
 ) -> Sharing:
     known = load_token(memory.home, share.to) if token is None else token
     server = TeamServer(share.to, known, plain=share.plain, trust=share.trust)
-    return Sharing(
-        memory.home, memory.store, share, server, memory.now,
-        lambda key: key in memory.private_projects, forget_marked(memory, progress), progress,
-    )  # fmt: skip
+    forget = forget_marked(memory, progress)
+    side = Side(memory.home, memory.store, memory.now, forget, progress)
+    return Sharing(side, share, server, lambda key: key in memory.private_projects)
 
 
 def _run_one(memory: Memory, shares: Shares, sharing: Sharing) -> ShareReport:

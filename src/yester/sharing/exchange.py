@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from yester.errors import ConfigError
 from yester.files import read_bytes, replace_file
+from yester.store.contract import Store
 from yester.store.lock import write_lock
 
 _WAITING = 60.0  # seconds for another run of the same home
@@ -25,6 +26,33 @@ def exchange_lock(home: Path) -> AbstractContextManager[None]:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)  # the mode is that of the last one alone
     (home / "run").mkdir(mode=0o700, exist_ok=True)
     return write_lock(home / "run" / "roam.lock", _WAITING)
+
+
+class Side(Struct):
+    """One side of an exchange. `forget` takes out of everything what was forgotten elsewhere, and
+    gives back the store, opened anew."""
+
+    home: Path
+    store: Store
+    now: int
+    forget: Callable[[], Store] | None = None
+    progress: Progress = lambda *_: None
+
+    def forget_marked(self) -> None:
+        if self.forget is not None:
+            self.store = self.forget()
+
+
+class Part:
+    """Something that one side does. Its store may be opened anew meanwhile."""
+
+    def __init__(self, side: Side) -> None:
+        self.side = side
+        self._home, self._now = side.home, side.now
+
+    @property
+    def store(self) -> Store:
+        return self.side.store
 
 
 def add_counts(known: dict[str, int], more: Mapping[str, int]) -> None:

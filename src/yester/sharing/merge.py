@@ -11,9 +11,8 @@ outcome is the same; no clock says which of two is newer:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
-from pathlib import Path
 from typing import NamedTuple
 
 from yester.errors import UsageError
@@ -38,6 +37,7 @@ from yester.model import (
     replace,
 )
 from yester.redact import redact
+from yester.sharing.exchange import Part, Side
 from yester.sharing.lines import (
     FORGOTTEN,
     GONE,
@@ -86,23 +86,15 @@ def is_same_machine(one: str, other: str) -> bool:
     return one.partition("-")[0] == other.partition("-")[0]
 
 
-class Merge:
-    """Of lines into a store on the machine `own`. `forget` is called when items that are here were
-    forgotten elsewhere, and takes them out of everything; it gives back the store, opened anew."""
+class Merge(Part):
+    """Of lines into a store on the machine `own`."""
 
-    def __init__(
-        self,
-        store: Store,
-        home: Path,
-        own: str,
-        now: int,
-        forget: Callable[[], Store],
-    ) -> None:
-        self.store, self.own = store, own
+    def __init__(self, side: Side, own: str) -> None:
+        super().__init__(side)
+        self.own = own
         self.outcome: Counter[str] = Counter()  # stored, same, refused: why
         self.beside: list[str] = []  # slugs of memories that are kept beside another
-        self._tombstones = Tombstones(home)
-        self._now, self._forget = now, forget
+        self._tombstones = Tombstones(self._home)
         self._names: dict[str, str] = {}  # of machines
 
     def merge_lines(self, lines: Iterable[Line], place: Place) -> None:
@@ -153,7 +145,7 @@ class Merge:
         with self.store.transaction("ledger"):
             self.store.append([LogVersion(FORGOTTEN, mark_of_set(theirs))])
         if hit or any(map(self._tombstones.hides, walk_items(self.store))):
-            self.store = self._forget()
+            self.side.forget_marked()
 
     def _is_named(self, marks: Marks, item: Item) -> bool:
         family = ("ref", item.source, item.kind, family_ref(item.ref))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import socket
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -34,7 +34,7 @@ from yester.model import (
     replace,
 )
 from yester.redact import redact
-from yester.sharing.exchange import Progress, add_counts, exchange_lock, load_state, save_state
+from yester.sharing.exchange import Part, Side, add_counts, exchange_lock, load_state, save_state
 from yester.sharing.keys import Key, check_library, load_key, save_key
 from yester.sharing.lines import (
     FORGOTTEN,
@@ -73,7 +73,6 @@ from yester.sharing.segments import (
 )
 from yester.sharing.transports import Transport
 from yester.store import file_store
-from yester.store.contract import Store
 from yester.tombstones import Tombstones
 
 _MOST_LINES, _MOST_BYTES = 2_000, 4_000_000  # of a segment, unpacked
@@ -112,25 +111,14 @@ class Report(Struct):
     problems: list[str] = []
 
 
-class Roam:
-    """The log of a home, reached by a transport. `private` are projects that never leave;
-    `forget` takes out what other machines have forgotten and gives back the store, opened anew."""
+class Roam(Part):
+    """The log of a home, reached by a transport. `private` are projects that never leave."""
 
-    def __init__(
-        self,
-        home: Path,
-        store: Store,
-        transport: Transport,
-        now: int,
-        private: Collection[str] = (),
-        forget: Callable[[], Store] | None = None,
-        progress: Progress = lambda *_: None,
-    ) -> None:
-        self.home, self.store, self.transport = home, store, transport
-        self.report = Report()
-        self._now, self._private, self._progress = now, private, progress
-        self._forget = forget or (lambda: self.store)
-        self._outbox = home / "run" / "outbox"
+    def __init__(self, side: Side, transport: Transport, private: Collection[str] = ()) -> None:
+        super().__init__(side)
+        self.transport, self.report = transport, Report()
+        self._private = private
+        self._outbox = self._home / "run" / "outbox"
         self._outbox.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     # --- beginning and ending --------------------------------------------------------------------
@@ -144,10 +132,10 @@ class Roam:
                 f"yester roam --join {self.transport.where}"
             )
         key, log = Key.make(), os.urandom(8).hex()
-        with exchange_lock(self.home):
+        with exchange_lock(self._home):
             self._prepare(key)
             self.transport.write_files({HEAD: encode_head(LogHead(log, key.id))})
-            save_state(state_file(self.home), Roaming(self.transport.where, log))
+            save_state(state_file(self._home), Roaming(self.transport.where, log))
         return key
 
     def join_log(self, key: Key) -> None:
@@ -158,12 +146,12 @@ class Roam:
                 f"this recovery code is not that of the log in {self.transport.where}; after "
                 "`yester roam --new-key` there is a new one"
             )
-        with exchange_lock(self.home):
+        with exchange_lock(self._home):
             self._enter(key, head.log)
 
     def _enter(self, key: Key, log: str) -> None:
         self._prepare(key)
-        save_state(state_file(self.home), Roaming(self.transport.where, log))
+        save_state(state_file(self._home), Roaming(self.transport.where, log))
 
     def _prepare(self, key: Key) -> None:
         with self.store.transaction("ledger"):
@@ -171,7 +159,7 @@ class Roam:
             self._name_machine()
         for left in self._outbox.iterdir():
             left.unlink()
-        save_key(self.home, key)
+        save_key(self._home, key)
 
     def _name_machine(self) -> str:
         """This machine under a new name, inside a transaction: nothing of it is in the log."""
@@ -200,8 +188,8 @@ class Roam:
         """Read, merge, write. What is wrong with a segment is a problem of the report; what is
         wrong with the log or the way there is raised, and nothing is written then."""
         check_library()
-        with exchange_lock(self.home):
-            state = load_roaming(self.home)
+        with exchange_lock(self._home):
+            state = load_roaming(self._home)
             if state is None:
                 raise UsageError("this home does not roam; yester roam --to FOLDER begins it")
             try:
@@ -212,14 +200,14 @@ class Roam:
             finally:
                 state.problems = self.report.problems
                 state.last = state.last if self.report.problems else self._now
-                save_state(state_file(self.home), state)
+                save_state(state_file(self._home), state)
         return self.report
 
     def _exchange(self, state: Roaming) -> None:
-        files, key = self.transport.list_files(), load_key(self.home)
-        head, following = self._read_head(files), self.home / "roam.next"
+        files, key = self.transport.list_files(), load_key(self._home)
+        head, following = self._read_head(files), self._home / "roam.next"
         if following.exists():  # a new key was being made
-            new = load_key(self.home, following)
+            new = load_key(self._home, following)
             if new.id == head.key:  # and was killed when the log had it
                 key, state.log = new, head.log
                 self._enter(key, head.log)
@@ -303,7 +291,7 @@ class Roam:
         chains: defaultdict[str, list[SegmentName]] = defaultdict(list)
         for name in listed:
             chains[name.machine].append(name)
-        merge = Merge(self.store, self.home, self.own, self._now, self._forget)
+        merge = Merge(self.side, self.own)
         new = [
             name
             for name in listed
@@ -315,7 +303,7 @@ class Roam:
         for at, name in enumerate(new):
             if name.machine in stopped:
                 continue
-            self._progress("segments read", at, len(new))
+            self.side.progress("segments read", at, len(new))
             if name.path not in fetched:
                 paths = [one.path for one in new[at : at + _FETCHED]]
                 fetched = self.transport.read_files(paths)
@@ -331,8 +319,7 @@ class Roam:
                     "back; both are kept"
                 )
             known[name.machine, name.number].append(mark)
-        self._progress("segments read", len(new), len(new))
-        self.store = merge.store
+        self.side.progress("segments read", len(new), len(new))
         add_counts(self.report.outcome, merge.outcome)
         self.report.beside = merge.beside
 
@@ -381,18 +368,18 @@ class Roam:
             self.report.problems.append(
                 f"{name.label} has {segment.unknown} lines of a newer yester; update this one"
             )
-        with merge.store.transaction("ledger"):
-            merge.store.append([LogSegment(name.machine, name.number, segment.mark)])
+        with self.store.transaction("ledger"):
+            self.store.append([LogSegment(name.machine, name.number, segment.mark)])
         self.report.read += 1
         return segment.mark
 
     # --- writing ---------------------------------------------------------------------------------
 
     def _write(self, key: Key, log: str) -> None:
-        outgoing = Outgoing(self.store, self.home, self.own, self.names, self._private, self._now)
-        waiting = outgoing.count_waiting()
+        outgoing = Outgoing(self.side, self.own, self.names, self._private)
+        waiting = len(outgoing.unsent)
         for number, (lines, rows, gone) in enumerate(outgoing.parts()):
-            self._progress("segments written", number, max(number + 1, waiting // _MOST_LINES))
+            self.side.progress("segments written", number, max(number + 1, waiting // _MOST_LINES))
             self._seal(key, log, lines, rows, gone)
             add_counts(self.report.told, Counter(map(kind_of_line, lines)))
         files = self._outbox_files()
@@ -435,13 +422,13 @@ class Roam:
         """The whole log anew under a new key, without what was forgotten since; whoever has the old
         one can neither read what is written from now on nor write what others believe."""
         self.exchange()
-        with exchange_lock(self.home):
-            state = load_roaming(self.home)
+        with exchange_lock(self._home):
+            state = load_roaming(self._home)
             assert state is not None
-            old, new = load_key(self.home), Key.make()
+            old, new = load_key(self._home), Key.make()
             log = os.urandom(8).hex()
             marks = self._seal_anew(old, new, state.log, log)
-            replace_file(self.home / "roam.next", f"{new.code}\n", sync=True)
+            replace_file(self._home / "roam.next", f"{new.code}\n", sync=True)
             self.transport.write_files({HEAD: encode_head(LogHead(log, new.id))})
             known = self.store.entries(LogSegment)
             with self.store.transaction("ledger"):
@@ -451,9 +438,9 @@ class Roam:
                     for one in known
                     if one.mark in marks
                 ])  # fmt: skip
-            save_key(self.home, new)
-            save_state(state_file(self.home), Roaming(state.to, log, state.last))
-            (self.home / "roam.next").unlink()
+            save_key(self._home, new)
+            save_state(state_file(self._home), Roaming(state.to, log, state.last))
+            (self._home / "roam.next").unlink()
             left = [path for path in self.transport.list_files() if not path.startswith(log)]
             try:
                 self.transport.remove_files([path for path in left if read_name(path)])
@@ -465,7 +452,7 @@ class Roam:
         """Every segment of every machine, again and again until there is none that was not there
         before; old mark → new."""
         marks = {FIRST.hex(): FIRST.hex()}
-        tombstones, done = Tombstones(self.home), set[SegmentName]()
+        tombstones, done = Tombstones(self._home), set[SegmentName]()
         while more := [
             name for name in list_segments(former, self.transport.list_files()) if name not in done
         ]:
@@ -487,7 +474,7 @@ class Roam:
                     )
                     marks[segment.mark], files[made.path] = mark, data
                 self.transport.write_files(files)
-                self._progress("segments sealed anew", at + len(part), len(more))
+                self.side.progress("segments sealed anew", at + len(part), len(more))
         return marks
 
 
@@ -509,25 +496,16 @@ def _is_hidden(line: Line, tombstones: Tombstones) -> bool:
     return known or tombstones.hides(item)
 
 
-class Outgoing:
+class Outgoing(Part):
     """What the log lacks of a store, as lines."""
 
     def __init__(
-        self,
-        store: Store,
-        home: Path,
-        own: str,
-        names: Sequence[str],
-        private: Collection[str],
-        now: int,
+        self, side: Side, own: str, names: Sequence[str], private: Collection[str]
     ) -> None:
-        self._store, self._own, self._private, self._now = store, own, private, now
-        self._tombstones = Tombstones(home)
-        self._unsent = file_store(store).find_unsent(names)
-        self._names = names
-
-    def count_waiting(self) -> int:
-        return len(self._unsent)
+        super().__init__(side)
+        self._own, self._names, self._private = own, names, private
+        self._tombstones = Tombstones(self._home)
+        self.unsent = file_store(self.store).find_unsent(names)
 
     def summarise(self) -> tuple[Counter[tuple[str, str]], int]:
         """How many items of each project and kind, and how many stay since they are private."""
@@ -542,8 +520,8 @@ class Outgoing:
         return found, stays
 
     def _pages(self) -> Iterator[list[Item]]:
-        for at in range(0, len(self._unsent), _PAGE):
-            found = self._store.get(self._unsent[at : at + _PAGE])
+        for at in range(0, len(self.unsent), _PAGE):
+            found = self.store.get(self.unsent[at : at + _PAGE])
             # What a team has shared reaches each machine from its server, and is taken back there.
             yield [item for item in found if not item.source.startswith(TEAM)]
 
@@ -562,7 +540,7 @@ class Outgoing:
             rows.append(row)
         for page in self._pages():
             kept = [item for item in page if item.project not in self._private]
-            for line in tell_places(self._store, kept, told):
+            for line in tell_places(self.store, kept, told):
                 lines.append(line)
             for line, log_row in self._tell_items(kept):
                 lines.append(line)
@@ -573,18 +551,18 @@ class Outgoing:
                     lines, rows, size = [head], [], 0
         gone_lines, gone = self._list_gone()
         lines += gone_lines
-        new = not self._store.entries(LogSegment, {"machine": self._own}, Paging(1))
+        new = not self.store.entries(LogSegment, {"machine": self._own}, Paging(1))
         if len(lines) > 1 or gone or new:  # one that has nothing to say says that it is there
             yield lines, rows, gone
 
     def _list_marks(self) -> Iterator[tuple[Line, LogVersion]]:
-        known = {one.mark for one in self._store.entries(LogVersion, {"root": FORGOTTEN})}
+        known = {one.mark for one in self.store.entries(LogVersion, {"root": FORGOTTEN})}
         for one in (self._tombstones.own, *self._tombstones.others):
             if one.times and (mark := mark_of_set(one)) not in known:
                 yield ForgottenLine(one.key, one.records), LogVersion(FORGOTTEN, mark)
 
     def _tell_items(self, items: Sequence[Item]) -> Iterator[tuple[Line, LogItem]]:
-        store, own = self._store, self._own
+        store, own = self.store, self._own
         known = {row.item: row for row in store.entries(LogItem, {"item": [i.id for i in items]})}
         for item, line in tell_all(store, items, own, self._tombstones, self._private):
             if isinstance(line, Version):
@@ -601,9 +579,9 @@ class Outgoing:
 
     def _list_gone(self) -> tuple[list[Line], list[int]]:
         """What was distilled and is otherwise by now, and memories that were let go."""
-        departed = file_store(self._store).find_departed()
+        departed = file_store(self.store).find_departed()
         dropped = tell_dropped(
-            self._store, {row.item: (row.root, row.head) for row in departed if row.root}
+            self.store, {row.item: (row.root, row.head) for row in departed if row.root}
         )
         lines: list[Line] = [one for one in dropped.values() if not one.source.startswith(TEAM)]
         lines += [

@@ -39,7 +39,7 @@ from yester.model import (
     replace,
     team_user,
 )
-from yester.sharing.exchange import Progress, add_counts, load_state, save_state
+from yester.sharing.exchange import Part, Side, add_counts, load_state, save_state
 from yester.sharing.lines import (
     FOR_EVER,
     GONE,
@@ -186,13 +186,14 @@ class Telling(NamedTuple):
         return form_line(self.line) if self.line is not None else {}
 
 
-class Unshared:
+class Unshared(Part):
     """What the team of a project lacks of a store, as lines by its names."""
 
-    def __init__(self, store: Store, home: Path, share: Share, now: int) -> None:
-        self._store, self._share, self._now = store, share, now
+    def __init__(self, side: Side, share: Share) -> None:
+        super().__init__(side)
+        store, self._share = side.store, share
         self._rows = sharing_of(store)
-        self._tombstones = Tombstones(home)
+        self._tombstones = Tombstones(self._home)
         self._marks = Marks(bytes.fromhex(share.key), {})
         self._own = own_machine(store)
         keys = (one.key for one in store.projects())
@@ -219,14 +220,14 @@ class Unshared:
         ids = self._rows.find_unshared(self._share.project)
         told: set[tuple[str, ...]] = set()
         for at in range(0, len(ids), MOST_LINES):
-            items = self._store.get(ids[at : at + MOST_LINES])
-            for place in tell_places(self._store, items, told):
+            items = self.store.get(ids[at : at + MOST_LINES])
+            for place in tell_places(self.store, items, told):
                 if not isinstance(place, Project):
                     yield Telling(tell_team(place, self._share.user))
             yield from self._items(items)
 
     def _items(self, items: Sequence[Item]) -> Iterator[Telling]:
-        store, user = self._store, self._share.user
+        store, user = self.store, self._share.user
         project = self._share.project
         asked = {"project": project, "item": [one.id for one in items]}
         known = {row.item: row for row in store.entries(SharedItem, asked)}
@@ -246,12 +247,12 @@ class Unshared:
     def _ends(self) -> Iterator[Telling]:
         """What was forgotten, let go, distilled otherwise or is another project's by now."""
         rows = self._rows.find_unshared_ends(self._share.project)
-        here = {one.id: one for one in self._store.get([row.item for row in rows])}
-        heads = {row.item: row.head for row in self._store.entries(
+        here = {one.id: one for one in self.store.get([row.item for row in rows])}
+        heads = {row.item: row.head for row in self.store.entries(
             LogItem, {"item": [row.item for row in rows if row.root]}
         )}  # fmt: skip
         let_go = {row.item: (row.root, heads.get(row.item) or row.mark) for row in rows if row.root}
-        dropped = tell_dropped(self._store, let_go)
+        dropped = tell_dropped(self.store, let_go)
         for row in rows:
             line = self._end_of(row, here.get(row.item), dropped.get(row.item))
             told = tell_team(line, self._share.user) if line is not None else None
@@ -287,26 +288,19 @@ def own_machine(store: Store) -> str:
 # --- a run ----------------------------------------------------------------------------------------
 
 
-class Sharing:
-    """One run for one project. `is_private` is asked before anything is sent; `forget` takes out
-    what is to be forgotten and gives back the store, opened anew."""
+class Sharing(Part):
+    """One run for one project. `is_private` is asked before anything is sent."""
 
     def __init__(
         self,
-        home: Path,
-        store: Store,
+        side: Side,
         share: Share,
         server: TeamServer,
-        now: int,
         is_private: Callable[[str], bool] = lambda _: False,
-        forget: Callable[[], Store] | None = None,
-        progress: Progress = lambda *_: None,
     ) -> None:
-        self.store, self.share = store, share
-        self.report = ShareReport(share.project)
-        self._home, self._server, self._now = home, server, now
-        self._is_private, self._progress = is_private, progress
-        self._forget = forget or (lambda: self.store)
+        super().__init__(side)
+        self.share, self.report = share, ShareReport(share.project)
+        self._server, self._is_private = server, is_private
         self._last = share.since  # the server's number of the last line that was read
 
     def exchange(self) -> ShareReport:
@@ -382,7 +376,7 @@ class Sharing:
             cursor = told.cursor
             if not told.more:
                 break
-            self._progress("pages read", 0, 0)
+            self.side.progress("pages read", 0, 0)
         share.since = share.since if share.since >= 0 else max(self._last, 0)
 
     def _load_cursor(self) -> str:
@@ -418,7 +412,7 @@ class Sharing:
         share, store = self.share, self.store
         known, share.key = share.key, key
         share.since = self._last = -1
-        unshared = Unshared(store, self._home, share, self._now)
+        unshared = Unshared(self.side, share)
         with store.transaction("ledger"):
             for row in store.entries(SharedItem, {"project": share.project}):
                 digest = row.digest
@@ -504,11 +498,10 @@ class Sharing:
         """What is this user's own and here is left as it is: it is the truth here."""
         if not lines:
             return
-        home, forget = self._home, self._forget
-        merge = Merge(self.store, home, own_machine(self.store), self._now, forget)
+        merge = Merge(self.side, own_machine(self.store))
         items = [one for one in lines if isinstance(one, ItemLine)]
         own = [one for one in items if not one.item.source.startswith(TEAM)]
-        unshared = Unshared(self.store, home, self.share, self._now)
+        unshared = Unshared(self.side, self.share)
         kept = {one.item.identity for one in own if self._is_born_here(one, unshared)}
         merged = [
             one for one in lines if not (isinstance(one, ItemLine) and one.item.identity in kept)
@@ -605,7 +598,7 @@ class Sharing:
             made = {ref_key(one): max(self._now, one.epoch, one.updated) for one in hit}
             Tombstones(self._home).add(made)
             self.report.forgotten += len(hit)
-            self.store = self._forget()
+            self.side.forget_marked()
 
     def _note_forgotten(self, own: Marks | None, gone: Collection[int]) -> None:
         """Of what was written here nobody else can say that it is to be forgotten here."""
@@ -639,7 +632,7 @@ class Sharing:
     # --- telling ----------------------------------------------------------------------------------
 
     def _tell_rest(self) -> None:
-        unshared = Unshared(self.store, self._home, self.share, self._now)
+        unshared = Unshared(self.side, self.share)
         waiting, sent = unshared.count(), 0
         batch: list[Telling] = []
         size = 0
@@ -654,7 +647,7 @@ class Sharing:
             if batch and (len(batch) >= MOST_LINES or size + length > _MOST_BYTES):
                 self._send_batch(batch)
                 sent += len(batch)
-                self._progress("lines sent", sent, max(waiting, sent))
+                self.side.progress("lines sent", sent, max(waiting, sent))
                 batch, size = [], 0
             batch.append(one)
             size += length

@@ -43,6 +43,7 @@ from yester.model import (
     team_user,
 )
 from yester.project import bare_project
+from yester.sharing.exchange import Side
 from yester.sharing.lines import (
     FOR_EVER,
     ForgottenLine,
@@ -287,7 +288,7 @@ class Member:
         over = {row.digest for _, row in chosen if row.kind in _ENDS}
         # Into the store, which the members search …
         place = Place(TEAM, self._rows.next_team_line())
-        merge = Merge(self._store, self._home, "", self._now, lambda: self._store)
+        merge = Merge(Side(self._home, self._store, self._now), "")
         merge.merge_lines(
             [read_team(line, "") for line, row in chosen if row.digest not in over], place
         )

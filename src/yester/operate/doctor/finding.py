@@ -76,7 +76,7 @@ def walk_checks(checks: Sequence[Check], case: Examination) -> Iterator[Finding]
     for check in checks:
         if (check.slow and not case.thorough) or (check.needs_home and not case.home.exists()):
             continue
-        findings = _explain_errors(check, check.look, case)
+        findings = _report_errors(check, check.look, case)
         yield from _put_right(check, findings, case) if case.fix else findings
 
 
@@ -87,10 +87,10 @@ def _put_right(check: Check, findings: Iterator[Finding], case: Examination) -> 
     done: list[tuple[Finding, Finding]] = []
     for finding in findings:
         if finding.mend and all(finding.mend is not other.mend for other in seen):
-            done += [(finding, one) for one in _explain_errors(check, _mend_finding, finding)]
+            done += [(finding, one) for one in _report_errors(check, _mend_finding, finding)]
         seen.append(finding)
     if done:
-        seen = list(_explain_errors(check, check.look, case))
+        seen = list(_report_errors(check, check.look, case))
     yield from (one for finding, one in done if one.state == "problem" or finding not in seen)
     yield from seen
 
@@ -101,7 +101,7 @@ def _mend_finding(finding: Finding) -> list[Finding]:
     return [Finding(finding.check, "ok", finding.done.format_map(values))]
 
 
-def _explain_errors(
+def _report_errors(
     check: Check, step: Callable[[T], Iterable[Finding]], given: T
 ) -> Iterator[Finding]:
     """A check may itself be stopped by what it looks at: a folder that this user may not enter, a
