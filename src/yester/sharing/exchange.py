@@ -38,21 +38,18 @@ class Side(Struct):
     forget: Callable[[], Store] | None = None
     progress: Progress = lambda *_: None
 
-    def forget_marked(self) -> None:
+    def forget_marked(self) -> Store:
         if self.forget is not None:
             self.store = self.forget()
+        return self.store
 
 
 class Part:
-    """Something that one side does. Its store may be opened anew meanwhile."""
+    """Something that one side does."""
 
     def __init__(self, side: Side) -> None:
-        self.side = side
+        self.side, self.store = side, side.store
         self._home, self._now = side.home, side.now
-
-    @property
-    def store(self) -> Store:
-        return self.side.store
 
 
 def add_counts(known: dict[str, int], more: Mapping[str, int]) -> None:

@@ -145,7 +145,7 @@ class Merge(Part):
         with self.store.transaction("ledger"):
             self.store.append([LogVersion(FORGOTTEN, mark_of_set(theirs))])
         if hit or any(map(self._tombstones.hides, walk_items(self.store))):
-            self.side.forget_marked()
+            self.store = self.side.forget_marked()
 
     def _is_named(self, marks: Marks, item: Item) -> bool:
         family = ("ref", item.source, item.kind, family_ref(item.ref))

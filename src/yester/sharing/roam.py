@@ -320,6 +320,7 @@ class Roam(Part):
                 )
             known[name.machine, name.number].append(mark)
         self.side.progress("segments read", len(new), len(new))
+        self.store = merge.store
         add_counts(self.report.outcome, merge.outcome)
         self.report.beside = merge.beside
 
@@ -368,8 +369,8 @@ class Roam(Part):
             self.report.problems.append(
                 f"{name.label} has {segment.unknown} lines of a newer yester; update this one"
             )
-        with self.store.transaction("ledger"):
-            self.store.append([LogSegment(name.machine, name.number, segment.mark)])
+        with merge.store.transaction("ledger"):
+            merge.store.append([LogSegment(name.machine, name.number, segment.mark)])
         self.report.read += 1
         return segment.mark
 

@@ -598,7 +598,7 @@ class Sharing(Part):
             made = {ref_key(one): max(self._now, one.epoch, one.updated) for one in hit}
             Tombstones(self._home).add(made)
             self.report.forgotten += len(hit)
-            self.side.forget_marked()
+            self.store = self.side.forget_marked()
 
     def _note_forgotten(self, own: Marks | None, gone: Collection[int]) -> None:
         """Of what was written here nobody else can say that it is to be forgotten here."""
