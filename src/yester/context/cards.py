@@ -53,6 +53,7 @@ _FAILS = re.compile(r"\bfail(?:s|ing|ed|ures?)?\b|\bschlägt\b.*\bfehl\b|失败"
 # What a later session, or its user in a shell, has done without a word.
 _SHARED = re.compile(r"\b(?:merge|PR\b|pull request|push|worth watching)", re.I)
 _GOES_ON = re.compile(r"(?:also|still|then|however|and|but)\b", re.I)
+_GAP = re.compile(r"\s[.,;](?:\s|\Z)")  # a mark that was dropped has left it
 _NEW = 0.4  # share of the words of a fact that its line does not have yet
 _CODE = 2
 _TELLING = 0.4  # what a fact is worth at least
@@ -320,8 +321,12 @@ def _fact_worth(fact: str, place: int) -> float:
     """What comes first says what it is about; what leans on a sentence before it says little, and
     nothing is said by what only leads on, tells of a moment that is over, is about the agent or
     explains something away."""
-    names = "explained away", "of the agent", "of a moment"
-    if fact[-1] == ":" or any(load_pattern("statements", one).search(fact) for one in names):
+    names = "explained away", "of the agent", "of a moment", "commit refused"
+    if (
+        fact[-1] == ":"
+        or _GAP.search(fact)
+        or any(load_pattern("statements", one).search(fact) for one in names)
+    ):
         return 0.0
     leans = load_pattern("statements", "leans").match(fact) or _GOES_ON.match(fact)
     added = find_cues(fact) <= {"result"} and load_pattern("statements", "an addition").match(fact)

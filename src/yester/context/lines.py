@@ -8,6 +8,7 @@ label that guesses at one is wrong about decisions and commit subjects.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from yester.clock import Calendar
@@ -25,6 +26,7 @@ OPEN, CLOSE = "“", "”"
 _INNER_QUOTES = str.maketrans(dict.fromkeys("“”„‟〝〞", '"'))
 TITLE, NAME, PATH, _WHY = 100, 40, 60, 240  # characters
 _FILES = 2  # named in a line
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:")
 _STALE = 100
 SPEAKERS = {
     "user": "user", "assistant": "agent", "thinking": "agent (thinking)", "task": "agent (task)",
@@ -154,7 +156,8 @@ def name_places(files: Sequence[str]) -> list[str]:
     folders: set[str] = set()
     for file in files:
         folder, _, name = file.rpartition("/")
-        while len(file) > PATH and "/" in file:
+        most = NAME if _ABSOLUTE.match(file) else PATH  # outside of the project, as far as is known
+        while len(file) > most and "/" in file:
             file = file.partition("/")[2]
         told.append(name if folder in folders else file)
         folders.add(folder)

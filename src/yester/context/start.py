@@ -95,6 +95,7 @@ _FAILING = 2  # commands that do not work here
 _CHECKS, _USUAL = 3, 0.2  # commands that do; share of the sessions of the most usual
 _FINE = re.compile(r"\b(?:works|done|fine|good|perfect|passt)\b|没问题", re.I)
 _ANSWERED = re.compile(r'\A"(.{1,400}?)"\s*=\s*"(.+)"\Z')  # a question and what the user chose
+_IN_FOLDER = re.compile(r"\bcd \S+ && ")
 _NOT_COMMITTED = re.compile(r"changes after (\w+) not committed(?:, `git commit` failed)?")
 _ASKED, _ANSWER, _CHOSEN = 120, 80, 240  # characters
 _ASKED_FOR = ("fetched", "opened", "useful")  # what came of an item
@@ -122,6 +123,7 @@ class _Block:
     cards: Sequence[Item] = ()  # of the project, the newest first
     told: set[int] = field(default_factory=set)
     turns: set[tuple[str, int]] = field(default_factory=set)  # session, prompt
+    titles: set[str] = field(default_factory=set)
     facts: dict[str, dict[int, list[str]]] = field(default_factory=dict)  # by session and prompt
 
     @property
@@ -140,6 +142,7 @@ class _Block:
                 if line.whole is not None:
                     self.told |= {line.item, line.whole.id}
                     self.turns.add((line.whole.session, line.whole.prompt_number))
+                    self.titles.add(line.whole.title)
             if number == most:
                 return
 
@@ -154,6 +157,8 @@ class _Block:
 
     def is_told(self, one: Item | Hit) -> bool:
         if one.id in self.told or (self.own and one.session == self.own):
+            return True
+        if one.kind == "summary" and one.title and one.title in self.titles:
             return True
         of_turn = one.kind not in ("memory", "note") and one.session and one.prompt_number
         return bool(of_turn) and (one.session, one.prompt_number) in self.turns
@@ -472,7 +477,8 @@ def _failing_lines(store: Store, project: Filters) -> Iterator[_Line]:
     )
     for item in found:
         if item.ref.startswith("project:"):
-            words = (one_line(text, TITLE) for text in (item.title, item.subtitle) if text)
+            said = (_IN_FOLDER.sub("", text) for text in (item.title, item.subtitle) if text)
+            words = (one_line(text, TITLE) for text in said)
             text = f"{item.id}{origin_text(item)}: {' '.join(map(quote_text, words))}"
             yield _Line(text, item.id, item)
 
