@@ -17,6 +17,7 @@ from msgspec import field
 from msgspec.structs import asdict
 
 from yester import model
+from yester.agents.descriptors import find_agent_here
 from yester.errors import StoreError, UsageError
 from yester.ingest.transcripts import add_items
 from yester.memories import lifecycle
@@ -230,8 +231,6 @@ class OpenMemory(Memory):
         Without a project it holds everywhere. `memory.memories` changes what is there.
         """
         _check_choice("embed", embed, "now", "later")
-        from yester.agents.descriptors import find_agent_here
-
         # An agent that runs Python speaks for itself.
         origin = "agent" if origin == "user" and find_agent_here() else origin
         by = Author(who, self.now, origin, why)

@@ -17,6 +17,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from yester.clock import format_minute
+from yester.config import SETTINGS
 from yester.errors import UsageError
 from yester.faces.cli.app import (
     COMMANDS,
@@ -66,13 +67,11 @@ def _explain(root: click.Context, topic: tuple[str, ...]) -> str | None:
         rows += [(one, text.split("\n", 1)[0]) for one, text in TOPICS.items()]
         formatter.write_dl(rows)
         return formatter.getvalue().rstrip()
-    found = find_command(topic)
-    if found is None or found is cli:
-        return None
     context = root
-    for word in topic:
-        below = find_command((*context.command_path.split()[1:], word))
-        assert below is not None
+    for number, word in enumerate(topic):
+        below = find_command(topic[: number + 1])
+        if below is None:
+            return None
         context = click.Context(below, parent=context, info_name=word)
     return context.get_help()
 
@@ -131,8 +130,6 @@ _BEGIN, _END = "# >>> yester completion >>>", "# <<< yester completion <<<"
 
 def list_values(kind: str, context: click.Context, incomplete: str) -> list[CompletionItem]:
     """Those that begin like what was typed; an id may be written #12, for which zsh types \\#12."""
-    from yester.faces.cli.app import App
-
     app = App(context.find_root().params.get("home"))
     app.records = False
     bare = incomplete.removeprefix("\\")
@@ -184,8 +181,6 @@ def _agents(_: Memory) -> Iterator[tuple[str, str]]:
 
 
 def _settings(_: Memory) -> Iterator[tuple[str, str]]:
-    from yester.config import SETTINGS
-
     yield from ((one.name, one.help) for one in SETTINGS)
 
 
@@ -196,13 +191,9 @@ def _backups(memory: Memory) -> Iterator[tuple[str, str]]:
 
 
 def _topics(_: Memory) -> Iterator[tuple[str, str]]:
-    table = load_table("commands")
-    for part in table["sections"]:
-        yield part.lower(), ""
-        yield from (
-            (n, row[1]) for n, row in (table["sections"][part] | table["more"][part]).items()
-        )
-    yield from ((name, text.split("\n", 1)[0]) for name, text in table["topics"].items())
+    yield from ((part.lower(), "") for part in SECTIONS)
+    yield from ((name, row[1]) for name, row in COMMANDS.items())
+    yield from ((name, text.split("\n", 1)[0]) for name, text in TOPICS.items())
 
 
 _VALUES = {
@@ -221,8 +212,6 @@ def find_shell(environ: Mapping[str, str]) -> str:
 
 
 def write_script(shell: str) -> str:
-    from yester.faces.cli.app import cli
-
     kind = get_completion_class(shell)
     assert kind is not None
     script = kind(cli, {}, "yester", "_YESTER_COMPLETE").source().lstrip() + "\n"

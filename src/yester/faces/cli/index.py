@@ -41,6 +41,7 @@ from yester.recall.recall import make_hit
 from yester.store import maintenance_of
 from yester.store.contract import Store
 from yester.store.figures import Refinements, vector_backlog
+from yester.text.embed import why_not
 from yester.text.reader import open_reader
 from yester.text.terms import remember_words
 from yester.worker.process import start_worker
@@ -149,7 +150,6 @@ def _make_vectors(app: App, wait: bool, later: bool) -> Iterator[str]:
 
 def _wait_for_vectors(app: App, waiting: int) -> None:
     from yester.ingest.vectors import embed_waiting
-    from yester.text.embed import why_not
 
     with long_run("vectors", waiting) as advance:
         # A worker is at it already; on battery it is not, but here somebody waits.

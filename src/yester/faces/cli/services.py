@@ -16,9 +16,11 @@ from typing import Any
 
 import click
 
-from yester import machine
+from yester import __version__, machine
+from yester.capture.homes import record_home
 from yester.capture.question import ask_health, ask_worker
 from yester.capture.spool import open_spool
+from yester.clock import format_minute
 from yester.errors import StoreBusy, UsageError, YesterError
 from yester.faces.cli.app import App, Output, command, print_note, read_address
 from yester.faces.cli.screen import count_noun
@@ -28,6 +30,7 @@ from yester.faces.cli.status import (
     explain_silence,
     status_lines,
 )
+from yester.memory import Memory
 from yester.store import is_server_url, open_gate
 from yester.worker import process
 from yester.worker.process import SERVER, WORKER, seat_holder, take_seat
@@ -94,7 +97,6 @@ def _record_failure(home: Path, error: YesterError | OSError) -> None:
 def _refresh_plugin(home: Path) -> None:
     """Hooks of the same version as their worker. Those of another one work as well: no matter what
     is wrong, it can wait for `doctor`."""
-    from yester.capture.homes import record_home
     from yester.operate import install
 
     with suppress(YesterError, OSError):
@@ -105,8 +107,6 @@ def _refresh_plugin(home: Path) -> None:
 
 def _relieve_older(app: App) -> process.Seat | None:
     """The seat of an older worker, which finishes its batch first; a newer one keeps it."""
-    from yester import __version__
-
     said = ask_worker(app.home / "run", f"POST /leave?version={__version__}", 1.0)
     if said is None or not json.loads(said)["leaving"]:
         return None
@@ -138,8 +138,6 @@ def replace_older_worker(app: App) -> None:
 
 
 def _is_older(running: dict[str, Any]) -> bool:
-    from yester import __version__
-
     own = process.version_numbers(__version__)
     return process.version_numbers(str(running.get("version"))) < own
 
@@ -202,8 +200,6 @@ def _has_ended(home: Path, name: str, pid: int, patience: float, killed: bool = 
 @command("worker status")
 def worker_status_command(app: App) -> Output:
     """Say whether the worker is running. Exit code 1: it is not."""
-    from yester.clock import format_minute
-
     found = describe_worker(app.home)
     if found["running"]:
         line = (
@@ -344,7 +340,6 @@ def _run_server(home: Path, port: int, exactly: bool, idle: float | None, databa
     from yester.faces.http.app import App as Served
     from yester.faces.http.login import PROGRAM, Grants, Keys, load_token
     from yester.faces.http.server import open_socket, serve
-    from yester.memory import Memory
 
     os.umask(0o077)
     log = process.Log(home / "logs", name="serve.log")
@@ -388,7 +383,6 @@ def _serve_many(
     gate.check_database()
     from yester.faces.http.server import open_socket, serve_many
     from yester.faces.http.team import TeamApp
-    from yester.memory import Memory
 
     token = metrics_token.read_text("utf-8").strip() if metrics_token else ""
     if metrics_token and len(token) < _LEAST_TOKEN:

@@ -16,6 +16,7 @@ from yester.agents.base import find_transcripts
 from yester.agents.descriptors import AGENTS
 from yester.capture.question import ask_health
 from yester.clock import format_day
+from yester.context.talk import trivial
 from yester.errors import ConfigError
 from yester.faces.cli.app import App, Output, choose_filters, command, print_note
 from yester.faces.cli.screen import (
@@ -188,8 +189,6 @@ def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
     stand the newest sessions first, and the average of all orders there are. It only reads, and
     nothing leaves this machine.
     """
-    from yester.context.talk import trivial
-
     chosen = choose_filters(app.memory, {"projects": projects}).projects
     keys = {key for key, name in app.names.items() if key in chosen or name in chosen}
     items = (item for item in walk_items(app.reading) if not keys or item.project in keys)

@@ -27,7 +27,7 @@ from yester.faces.cli.screen import count_noun, join_counts, join_kinds, table_l
 from yester.files import replace_file
 from yester.ingest.transcripts import Report
 from yester.operate import pages
-from yester.operate.export import export_lines, write_export
+from yester.operate.export import ExportReader, count_records, export_lines, write_export
 from yester.operate.importers import base as importers
 from yester.operate.importers.base import Found, Places, Preview
 from yester.operate.move import ALIKE, move_store
@@ -177,8 +177,6 @@ def yester_command(app: App, file: Path, mine: bool, dry_run: bool) -> Output:
         raise SourceError(f"{file}: no such file; name one that `yester export jsonl` wrote")
     if mine and not app.speaks_for_user:
         raise NotYours(f"only you can say that {file} is yours: do so in your own terminal")
-    from yester.operate.export import ExportReader, count_records  # the others do without
-
     if dry_run:
         kinds = count_records(file)
         return Output({"records": kinds}, [join_kinds(kinds)], hint="nothing was written")
