@@ -40,13 +40,13 @@ class RoamMachine(Struct, kw_only=True):
 
 
 class RoamState(Struct, kw_only=True):
-    on: bool
-    to: str
-    machines: list[RoamMachine]
-    waiting: int
-    private: int
-    last: int
-    problems: list[str]
+    on: bool = False
+    to: str = ""
+    machines: list[RoamMachine] = []
+    waiting: int = 0
+    private: int = 0
+    last: int = 0
+    problems: list[str] = []
 
 
 class Outlook(Struct, kw_only=True):
@@ -60,21 +60,15 @@ class Outlook(Struct, kw_only=True):
 
 def show_roam(memory: Memory) -> RoamState:
     """Which machines share this memory, when each was last heard of, and what waits."""
-    state = load_roaming(memory.home)
     if not store_exists(memory.home):
-        return RoamState(
-            on=False, to="", machines=[], waiting=0, private=0, last=0, problems=[]
-        )  # fmt: skip
-    store = memory.reading
-    machines = _list_machines(store)
-    waiting = private = 0
-    if state is not None:
-        found, private = _outgoing(memory, store).summarise()
-        waiting = found.total() + private
+        return RoamState()
+    state, machines = load_roaming(memory.home), _list_machines(memory.reading)
+    if state is None:
+        return RoamState(machines=machines)
+    found, private = _outgoing(memory, memory.reading).summarise()
     return RoamState(
-        on=state is not None, to=redact(state.to) if state else "", machines=machines,
-        waiting=waiting, private=private, last=state.last if state else 0,
-        problems=state.problems if state else [],
+        on=True, to=redact(state.to), machines=machines, waiting=found.total() + private,
+        private=private, last=state.last, problems=state.problems,
     )  # fmt: skip
 
 

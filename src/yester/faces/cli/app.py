@@ -46,6 +46,7 @@ MORE: Mapping[str, Commands] = load_table("commands")["more"]
 GROUPS: Mapping[str, Commands] = load_table("commands")["groups"]
 ABOUT: Mapping[str, str] = load_table("commands")["about"]  # groups that do nothing themselves
 STOPPED: Mapping[str, str] = load_table("commands")["stopped"]  # what Ctrl-C leaves of a command
+EXCLUSIVE: Mapping[str, Sequence[str]] = load_table("commands")["exclusive"]
 DOES: Mapping[str, str] = load_table("commands")["does"]  # the help of what has no docstring
 COMMANDS: Commands = {
     name: row for part in SECTIONS for name, row in (SECTIONS[part] | MORE[part]).items()
@@ -354,6 +355,12 @@ def command(
         def run(app: App, /, as_json: bool = False, **given: Any) -> None:
             if click.get_current_context().invoked_subcommand is not None:
                 return
+            said = [
+                f"--{name.replace('_', '-')}" for name in EXCLUSIVE.get(path, ()) if given[name]
+            ]
+            if len(said) > 1:
+                flags = " and ".join(said)
+                raise UsageError(f"{flags} exclude each other; leave out one of them")
             if path not in _LASTING:
                 PATIENCE.begin(f"yester {path}")
             try:

@@ -146,13 +146,8 @@ def feedback_command(app: App, /, ids: tuple[str, ...], **given: bool) -> Output
     little by itself; what is shown again and again and never used sinks a little. Lines an agent
     got because it had searched ("listed") do neither.
     """
-    chosen = [name for name, on in given.items() if on]
-    if len(chosen) > 1:
-        raise UsageError(
-            "--useful, --useless, --undo and --reset exclude each other; leave out the others"
-        )
     numbers = [*map(read_id, ids)]
-    record_feedback(app.memory, numbers, "".join(chosen))
+    record_feedback(app.memory, numbers, "".join(name for name, on in given.items() if on))
     found = describe_use(app.reading, numbers)
     rated = ((one, f"use {one.use:+.2f}" if one.use else "not judged") for one in found)
     lines = (f"#{one.id}  {rate}  {_describe_use(one)}" for one, rate in rated)

@@ -91,8 +91,6 @@ def completion_command(app: App, shell: str | None, install: bool, remove: bool,
     if not (install or remove):
         click.echo(write_script(chosen), nl=False)
         return
-    if install and remove:
-        raise UsageError("--install and --remove exclude each other; leave out one of them")
     files = plan_completion(chosen, Path.home(), os.environ, remove)
     if not files:
         click.echo("nothing to do: it is " + ("not installed" if remove else "in place"))

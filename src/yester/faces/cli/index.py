@@ -66,8 +66,6 @@ def index_command(
     Texts are found by their words at once, and by meaning when the worker has made their vectors,
     in the background.
     """
-    if wait and no_vectors:
-        raise UsageError("--wait and --no-vectors exclude each other; leave out one of them")
     agents = [AGENTS[name] for name in only] or list(AGENTS.values())
     oldest = 0 if since is None else parse_time(since, app.now, option="--since")
     everything = _find_named(paths, agents) if paths else (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import nullcontext
 from difflib import unified_diff
 from pathlib import Path
 
@@ -134,12 +135,9 @@ def sync_command(
     root, owner = locate_folder(folder)
     whose = app.choose_project(project, owner if owner != root else None, instead="")
     by = Author("sync", app.now, "file", f"from {root}")
-    if dry_run:
-        done = sync_folder(app.reading, root, whose, by, emptied=emptied, dry_run=True)
-    else:
-        store = app.store
-        with write_lock(app.home / "run" / "sync.lock", _SYNC_PATIENCE):
-            done = sync_folder(store, root, whose, by, emptied=emptied)
+    store, lock = app.reading if dry_run else app.store, app.home / "run" / "sync.lock"
+    with nullcontext() if dry_run else write_lock(lock, _SYNC_PATIENCE):
+        done = sync_folder(store, root, whose, by, emptied=emptied, dry_run=dry_run)
     hints = [*done.folder.warnings, *_retention_hints(app, done)]
     lines = [
         *(f"{_DONE[one.what]:9}{one.key}{f': {one.why}' if one.why else ''}" for one in done.done),

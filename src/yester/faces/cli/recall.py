@@ -64,8 +64,6 @@ def recall_command(app: App, /, **given: Any) -> Output:
     whole (~40t = about 40 tokens), and what else was found: +6 more of the same turn, ≈1 that says
     the same.
     """
-    if given["raw"] and given["digest"]:
-        raise UsageError("--raw and --digest exclude each other; leave out one of them")
     filters, answer, value = _recall(app.memory, given)
     if outdated := maintenance_of(app.reading).stale():
         print_warning(f"{outdated}; run: yester reindex")

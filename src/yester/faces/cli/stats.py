@@ -7,6 +7,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -258,30 +259,26 @@ def show_welcome(app: App) -> Output:
 
 def _found_lines(app: App) -> Iterator[str]:
     """Nothing is stored yet: what could be read."""
-    sessions, size, oldest, newest, began = Counter[str](), 0, 0.0, 0.0, time.monotonic()
+    found, deadline = list[tuple[str, os.stat_result]](), time.monotonic() + _LOOK
     for agent in AGENTS.values():
         for path in find_transcripts(agent, app.config):
-            try:
-                about = path.stat()
-            except OSError:
-                continue
-            sessions[agent.label] += 1
-            size += about.st_size
-            oldest = min(oldest or about.st_mtime, about.st_mtime)
-            newest = max(newest, about.st_mtime)
-            if time.monotonic() > began + _LOOK:
+            with suppress(OSError):
+                found.append((agent.label, path.stat()))
+            if time.monotonic() > deadline:
                 break
     yield "yester: long-term memory for coding agents. It stays on this machine.\n"
-    if not sessions:
+    if not found:
         yield "No sessions of coding agents were found here, so there is nothing to read yet."
         yield _next_step(
             "yester install", "lets your agents use it; what they do from then on is kept"
         )
         yield _next_step("yester index FOLDER", "reads transcripts that lie elsewhere")
         return
+    sessions, size = Counter(name for name, _ in found), sum(one.st_size for _, one in found)
     agents = ", ".join(f"{number:,} of {name}" for name, number in sessions.most_common())
-    days = dict.fromkeys((format_day(int(oldest * 1000)), format_day(int(newest * 1000))))
-    yield f"Found {count_noun(sessions.total(), 'session')}: {agents}"
+    times = sorted(one.st_mtime for _, one in found)
+    days = dict.fromkeys(format_day(int(at * 1000)) for at in (times[0], times[-1]))
+    yield f"Found {count_noun(len(found), 'session')}: {agents}"
     yield f"  {size / 1e6:,.1f} MB, {' to '.join(days)}. None of it is in yester's memory yet.\n"
     took = "seconds" if size < 60 * _RATE else f"about {size / _RATE / 60:.0f} min"
     yield _next_step("yester index", f"reads them ({took}; stop it whenever you like)")

@@ -370,9 +370,9 @@ class ToolMemory(Memory):
             session = store.session(key, agent) if key else None
             number, prompt = (session.id, session.prompts) if session else (0, 0)
             with store.transaction("ledger", patience=_PATIENCE_TO_WRITE):
-                store.append([
-                    replace(one, session=number, prompt_number=prompt) for one in self._listed
-                ])  # fmt: skip
+                store.append(
+                    [replace(one, session=number, prompt_number=prompt) for one in self._listed]
+                )
         except (YesterError, OSError):
             self._listed = self._listed[-_MOST_OWED:]
             return

@@ -169,7 +169,7 @@ def whole_item(item: Item) -> str:
         _join_values("concepts", item.concepts),
         _join_values("files changed", item.files_modified),
         _join_values("files read", item.files_read),
-    ]  # fmt: skip
+    ]
     return "\n".join(filter(None, parts))
 
 
