@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
+from time import perf_counter
 
 from msgspec import Struct
 
@@ -21,6 +22,11 @@ WRITTEN = "1h, 3d, 1w, 2m, 1y, today, yesterday, a date such as 2026-03-01, or a
 _AGO = re.compile(r"(?P<number>\d{1,4})(?P<unit>[hdwmy])")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
+
+
+def elapsed_ms(began: float) -> float:
+    """Since this reading of `time.perf_counter`."""
+    return round((perf_counter() - began) * 1000, 2)
 
 
 def parse_time(text: str, now: int, zone: tzinfo | None = None, option: str = "time") -> int:

@@ -13,7 +13,7 @@ transcripts are read without it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 from pathlib import Path
@@ -84,6 +84,11 @@ def load_rules(config: Config) -> Rules:
         pauses=tuple(load_pauses(config.home)),
         sync=config.flag("spool_fsync"),
     )
+
+
+def is_off_here(environ: Mapping[str, str]) -> bool:
+    """Has the user switched yester off for what is started with these variables?"""
+    return environ.get("YESTER_OFF", "0").lower() not in ("", "0", "false")
 
 
 def load_pauses(home: Path) -> list[Pause]:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from yester.agents.descriptors import find_agent
-from yester.clock import DAY
+from yester.clock import DAY, elapsed_ms
 from yester.errors import NotFound, UsageError
 from yester.memory import Memory
 from yester.model import Filters, Hit, Injection, Item, Paging, Session, replace
@@ -265,7 +265,7 @@ def search_items(memory: Memory, request: SearchRequest) -> Found:
         format=request.format,
         results=results,
         more=found.more,
-        took_ms=round((time.perf_counter() - began) * 1000, 2),
+        took_ms=elapsed_ms(began),
         type=request.types if isinstance(request, TypeSearch) else UNSET,
         file_path=request.path if isinstance(request, FileSearch) else UNSET,
         concept=request.concept if isinstance(request, ConceptSearch) else UNSET,
@@ -498,7 +498,7 @@ def show_timeline(memory: Memory, request: TimelineRequest | TimelineByQuery) ->
         depth_after=len(found.after),
         format=request.format,
         timeline=_timeline_rows(rows, found),
-        took_ms=round((time.perf_counter() - began) * 1000, 2),
+        took_ms=elapsed_ms(began),
     )
 
 

@@ -68,7 +68,7 @@ def context_command(
 
 def _explain_off(app: App, folder: str) -> str:
     """Why the user's own switches keep everything from an agent in this folder; "" if none does."""
-    if os.environ.get("YESTER_OFF", "0").lower() not in ("", "0", "false"):
+    if rules.is_off_here(os.environ):
         return "YESTER_OFF is set in this shell. Run: unset YESTER_OFF"
     known = rules.load_rules(app.config)
     session = detect_session(os.environ)[0]  # an agent's shell may say which it is

@@ -14,7 +14,7 @@ import click
 from msgspec import json, structs
 
 from yester.agents.notes import find_instructions
-from yester.clock import format_minute
+from yester.clock import elapsed_ms, format_minute
 from yester.context.lines import item_icon, one_line
 from yester.errors import NotFound, NotYours, UsageError, YesterError
 from yester.faces.cli.app import App, Output, choose_filters, command, read_source
@@ -227,7 +227,7 @@ def candidate_command(
     value = {
         "action": choice.action, "type": category.name, "query": said,
         "candidate": rows[0] if rows else None, "others": rows[1:], "compared": choice.compared,
-        "deletable": category.deletable, "took_ms": round((time.perf_counter() - began) * 1000, 2),
+        "deletable": category.deletable, "took_ms": elapsed_ms(began),
     }  # fmt: skip
 
     compared = count_noun(choice.compared, "memory")

@@ -12,7 +12,7 @@ import click
 from msgspec import structs
 
 from yester.agents.descriptors import detect_session
-from yester.clock import format_day, format_minute
+from yester.clock import elapsed_ms, format_day, format_minute
 from yester.context.lines import one_line
 from yester.errors import ConfigError, NotFound, UsageError
 from yester.faces.cli import rows
@@ -113,7 +113,7 @@ def _recall(memory: Memory, given: Mapping[str, Any]) -> tuple[Filters, Answer, 
     answer = memory.answer(Asked(query, filters, given["limit"], now=memory.now, **named))
     value: dict[str, Any] = {
         "query": query, "hits": [hit_as_json(hit, terms, full) for hit in answer.hits],
-        "took_ms": round((time.perf_counter() - began) * 1000, 2),
+        "took_ms": elapsed_ms(began),
     }  # fmt: skip
     if given["explain"]:
         value["explain"] = explain_answer(answer, memory.reading)
@@ -262,7 +262,7 @@ def timeline_command(
     value = {
         "query": query or text, "anchor": marked or None,
         "hits": [hit_as_json(one, full=full) for one in hits],
-        "took_ms": round((time.perf_counter() - began) * 1000, 2),
+        "took_ms": elapsed_ms(began),
     }  # fmt: skip
     lines = whole_lines(app, hits, marked) if full else _timeline_lines(app, found)
     nothing = "Nothing around it. Try other filters, or --all-projects."

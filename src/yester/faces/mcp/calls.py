@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yester.agents.descriptors import detect_agent, detect_session
 from yester.capture.homes import home_folder
-from yester.capture.rules import load_rules
+from yester.capture.rules import is_off_here, load_rules
 from yester.context.lines import one_line, quote_lines, replace_quotes
 from yester.errors import NotFound, UsageError, YesterError
 from yester.faces.mcp.text import MARK, Page, hit_row, item_heading, session_row, whole_item
@@ -337,9 +337,9 @@ class ToolMemory(Memory):
 
     def check_allowed(self) -> None:
         """Raises where the user has switched yester off for this place or session."""
-        off = self.environ.get("YESTER_OFF", "0").lower() not in ("", "0", "false")
         session = self.environ.get("CLAUDE_CODE_SESSION_ID", "")
-        if off or load_rules(self.config).is_off(self.cwd, session, self.now):
+        off = load_rules(self.config).is_off(self.cwd, session, self.now)
+        if off or is_off_here(self.environ):
             raise UsageError(_WORDS["off"])
 
     # --- what was shown --------------------------------------------------------------------------

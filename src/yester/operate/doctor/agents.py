@@ -27,7 +27,7 @@ import msgspec
 from yester.agents.descriptors import CLAUDE_CODE, INSTALLABLE, Agent
 from yester.agents.hooks import TRIAL
 from yester.capture.question import ask_health
-from yester.capture.rules import load_pauses
+from yester.capture.rules import is_off_here, load_pauses
 from yester.capture.spool import Spool, read_event
 from yester.errors import InstallError
 from yester.llm.client import CLAUDE_PLACES, CLAUDE_QUIET
@@ -268,7 +268,7 @@ def look_at_hooks(case: Examination, patience: float = WORKER_SECONDS) -> Iterat
     places = _list_installed(case)
     if places and any(one.kind == "all" and not one.until for one in load_pauses(case.home)):
         yield make_finding("hooks.off")
-    elif places and case.environ.get("YESTER_OFF", "0").lower() not in ("", "0", "false"):
+    elif places and is_off_here(case.environ):
         yield make_finding("hooks.off_here")
     else:
         yield from (_try_hooks(case, place, patience) for place in places)
