@@ -220,11 +220,16 @@ def test_what_the_first_pages_show_is_what_the_commands_print(zygote_of_commands
         assert line in tutorial or line.startswith(("home ", "size ", "worker "))
 
 
+ABOUT_COMMANDS = (
+    "shared", "sections", "more", "groups", "topics", "about", "stopped", "does", "exclusive",
+)  # fmt: skip
+
+
 def command_rows() -> dict[str, dict]:
     """Command as it is typed → its rows."""
     found = {}
     for name, rows in load_table("commands").items():
-        if name in ("shared", "sections", "more", "groups", "topics", "about", "stopped"):
+        if name in ABOUT_COMMANDS:
             continue
         below = {part: row for part, row in rows.items() if part in GROUPS.get(name, {})}
         found |= {f"{name} {part}": row for part, row in below.items()}
@@ -266,6 +271,12 @@ def test_every_row_of_a_command_is_an_argument_or_option_of_it():
         assert [one.name for one in command.params if one.name != "as_json"] == wanted, path
         for one in command.params:
             assert isinstance(one, click.Argument) or one.help or one.name == "order", (path, one)
+
+
+def test_options_that_exclude_each_other_are_options_of_their_command():
+    rows = command_rows()
+    for path, names in load_table("commands")["exclusive"].items():
+        assert set(names) <= rows[path].keys(), path
 
 
 def test_what_may_be_chosen_is_what_there_is():

@@ -6,6 +6,7 @@ Only the user says where memory goes: an agent may look, and nothing else.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -40,13 +41,13 @@ class RoamMachine(Struct, kw_only=True):
 
 
 class RoamState(Struct, kw_only=True):
-    on: bool = False
-    to: str = ""
-    machines: list[RoamMachine] = []
-    waiting: int = 0
-    private: int = 0
-    last: int = 0
-    problems: list[str] = []
+    on: bool
+    to: str
+    machines: list[RoamMachine]
+    waiting: int
+    private: int
+    last: int
+    problems: list[str]
 
 
 class Outlook(Struct, kw_only=True):
@@ -61,14 +62,13 @@ class Outlook(Struct, kw_only=True):
 def show_roam(memory: Memory) -> RoamState:
     """Which machines share this memory, when each was last heard of, and what waits."""
     if not store_exists(memory.home):
-        return RoamState()
-    state, machines = load_roaming(memory.home), _list_machines(memory.reading)
-    if state is None:
-        return RoamState(machines=machines)
-    found, private = _outgoing(memory, memory.reading).summarise()
+        return RoamState(on=False, to="", machines=[], waiting=0, private=0, last=0, problems=[])
+    state, store = load_roaming(memory.home), memory.reading
+    found, private = _outgoing(memory, store).summarise() if state else (Counter(), 0)
     return RoamState(
-        on=True, to=redact(state.to), machines=machines, waiting=found.total() + private,
-        private=private, last=state.last, problems=state.problems,
+        on=state is not None, to=redact(state.to) if state else "", machines=_list_machines(store),
+        waiting=found.total() + private, private=private, last=state.last if state else 0,
+        problems=state.problems if state else [],
     )  # fmt: skip
 
 
