@@ -274,7 +274,8 @@ def add_details(card: Item, facts: Sequence[str], room: int, later: Sequence[Ite
     an answer may be settled otherwise by the work that came of it (`later`, in the next turns of
     its session), and so may what those are named by that changed the same files."""
     word = card_status(card)
-    if word not in ("done", "changed", "answered") or (later and not card.files_modified):
+    looked = not card.files_modified and ": committed" not in card.subtitle
+    if word not in ("done", "changed", "answered") or (later and looked):
         return card.body
     again = [one for one in later if not set(one.files_modified).isdisjoint(card.files_modified)]
     named = [telling_terms(one.title) for one in again]
