@@ -25,6 +25,8 @@ SIZES = (250, 1000, 4000, 16000)  # characters, four times as many each
 TELLING = 0.002  # seconds, below which a ratio says nothing
 FASTER = 9  # times as long for four times the text: 4 is linear, 16 quadratic
 SLOWEST = 0.5  # seconds for the longest
+# Patterns that begin a sentence see no longer one (`memories.utterances`): no growth, a bound.
+OF_SENTENCES, SENTENCE, SLOWEST_SENTENCE = "memories/utterances.py", 600, 0.02
 PUMPS = (" ", "a", "0", "\n", "-", ".", "/", "a ", "\n ", "<", '"', "=")
 CATEGORIES = {op.CATEGORY_DIGIT: "5", op.CATEGORY_SPACE: " ", op.CATEGORY_NOT_WORD: "-"}
 _ROW = ("name", "pattern", "examples", "near_misses")  # of a table that is read as rows
@@ -43,7 +45,7 @@ def collect_patterns() -> dict[str, re.Pattern[Any]]:
             frame = frame.f_back
         if frame and "/yester/" in frame.f_code.co_filename:
             place = f"{frame.f_code.co_filename.rpartition('/yester/')[2]}:{frame.f_lineno}"
-            found[f"{place} {made.pattern!r:.160}"] = made
+            found[f"{place} {made.pattern!r}"] = made
         return made
 
     compiler.compile = compile_noted
@@ -57,12 +59,14 @@ def collect_patterns() -> dict[str, re.Pattern[Any]]:
 
 
 def compile_what_waits() -> None:
-    """Patterns of tables are compiled when a text first needs them; but for those that begin a
-    sentence of 600 characters at most (`memories.utterances`)."""
+    """Patterns of tables are compiled when a text first needs them."""
     from yester import redact, tables
     from yester.context.talk import _compile_phrases
     from yester.llm.digest import load_signs
+    from yester.memories import utterances
 
+    for section in ("rules", "decisions", "labels", "withdrawals"):
+        utterances._load_rows(section)
     for rule in redact.load_rules():
         _ = rule.compiled
     for shape in tables.load_table("redact")["shapes"]:
@@ -146,13 +150,10 @@ def measure(pattern: re.Pattern[Any], attack: Attack, size: int) -> float:
     return time.process_time() - began
 
 
-def is_of_commands(pattern: re.Pattern[Any]) -> bool:
-    """Two that look for the end of a here-document, whose mark they learn at its beginning: a text
-    of beginnings alone is searched to its end from each. They see one command, which is cut."""
-    return isinstance(pattern.pattern, str) and "(?P=mark)" in pattern.pattern
-
-
-def find_fault(pattern: re.Pattern[Any], attack: Attack) -> str:
+def find_fault(pattern: re.Pattern[Any], attack: Attack, of_sentence: bool) -> str:
+    if of_sentence:
+        seconds = min(measure(pattern, attack, SENTENCE) for _ in range(3))
+        return f"{seconds:.3f} s for a sentence" if seconds > SLOWEST_SENTENCE else ""
     last = 0.0
     for size in SIZES:
         seconds = measure(pattern, attack, size)
@@ -174,12 +175,15 @@ def main() -> None:
     patterns = collect_patterns()
     attacks = 0
     for name, pattern in patterns.items():
-        if is_of_commands(pattern):
-            continue
+        of_sentence = name.startswith(OF_SENTENCES)
         for attack in make_attacks(pattern):
             attacks += 1
-            if fault := find_fault(pattern, attack):
-                told = {"pattern": name, "attack": [part[:60] for part in attack], "fault": fault}
+            if fault := find_fault(pattern, attack, of_sentence):
+                told = {
+                    "pattern": name[:200],
+                    "attack": [part[:60] for part in attack],
+                    "fault": fault,
+                }
                 sys.stdout.write(f"{json.dumps(told)}\n")
                 break
     sys.stdout.write(f"{json.dumps({'patterns': len(patterns), 'attacks': attacks})}\n")

@@ -177,6 +177,7 @@ _QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*\"""")
 _SEPARATOR = re.compile(r"(&&|\|\||;|\n)")
 _WORD = re.compile(r"[\w./:@-]+")
 _PLACE = re.compile(r"/|\.\w")
+_FIRST_WORD = re.compile(r"[ \t]*(\w*)")
 _WRAPPED = 50  # characters of a line that may go on in the next one
 _NOT_FOUND = 127  # the status of a shell that does not find a program
 
@@ -370,10 +371,11 @@ def find_commits(one: Ran) -> Iterator[Commit]:
     """What a command has committed: the messages as they were written."""
     if one.failed or one.refused:
         return
+    trial = _pattern("trial repository").search(one.command)
     for found in _pattern("git commit").finditer(one.command):
-        if "--dry-run" in found["rest"] or _pattern("trial repository").search(
-            one.command, 0, found.start()
-        ):
+        if trial and trial.end() <= found.start():
+            return
+        if "--dry-run" in found["rest"]:
             continue
         made = [each for each in _pattern("printed commit").finditer(one.output) if each["made"]]
         message = _commit_message(one.command[found.start("rest") :])
@@ -442,17 +444,26 @@ def _commit_message(rest: str) -> str:
     end = rest.find("git commit", 1)
     rest = rest if end < 0 else rest[:end]
     texts = []
-    if found := _pattern("message from input").search(rest):
-        texts = [found["document"]]
-    else:
-        for found in _pattern("commit message").finditer(rest):
-            forms = (found["document"], found["double"], found["single"], found["ansi"])
-            text = next(filter(None, forms), "")
-            texts.append(text.replace('\\"', '"').replace("\\`", "`"))
-            if found["document"]:
-                break
+    if from_input := _pattern("message from input").search(rest):
+        texts = _read_document(rest, from_input)
+    for found in _pattern("commit message").finditer(rest) if not texts else ():
+        if found["mark"]:
+            texts += _read_document(rest, found)
+            break
+        text = found["double"] or found["single"] or found["ansi"] or ""
+        texts.append(text.replace('\\"', '"').replace("\\`", "`"))
     message = _pattern("trailer").sub("", "\n\n".join(texts)).strip()
     return "" if message.startswith("$(") else message
+
+
+def _read_document(text: str, begin: re.Match[str]) -> list[str]:
+    """The here-document that begins there; none where its mark does not come. Line by line: a
+    pattern would look for the mark from every beginning to the end of the text."""
+    lines = text[begin.end() :].split("\n")
+    for at, line in enumerate(lines):
+        if (word := _FIRST_WORD.match(line)) and word[1] == begin["mark"]:
+            return ["\n".join(lines[:at])]
+    return []
 
 
 # --- a test run ----------------------------------------------------------------------------------

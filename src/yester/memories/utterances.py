@@ -128,7 +128,7 @@ def _judge_sentence(prompt: str, sentence: Sentence) -> Iterator[Utterance]:
         return
     if rule := _find_rule(prompt, sentence.start, text):
         yield rule
-    elif (row := _find_decision(text)) and len(said) <= _LONGEST["decision"]:
+    elif len(said) <= _LONGEST["decision"] and (row := _find_decision(text)):
         label = _match_label(said)
         if len(said[len(label) :].split()) >= _FEWEST_WORDS:
             yield Utterance("decision", said, row, span, label=label)
