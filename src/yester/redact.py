@@ -108,12 +108,16 @@ def redact(
 _BREAKS = re.compile(
     r"[\x1b\\\"'](?:(?<=\x1b)\[[0-9;:?]{0,40}[A-Za-z]"
     r"|(?<=\\)(?:(?P<goes_on>\r?\n[ \t]{0,40})"
-    r"|\\?[uU](?P<code>(?!00[0-7]|[dD][89a-fA-F])[0-9a-fA-F]{4}))"
-    r"|(?<=\")[ ]?\+[ ]?\"|(?<=')[ ]?\+[ ]?')"
+    r"|\\?[uU](?P<code>(?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4}))"
+    r"|(?<=\")(?:[ ]?\+\s{0,40}|[ \t]{0,8}\r?\n\s{0,40})\""
+    r"|(?<=')(?:[ ]?\+\s{0,40}|[ \t]{0,8}\r?\n\s{0,40})')"
     r"|%(?P<byte>[2-7][0-9A-Fa-f])|&(?P<entity>quot|#34|#39|#61|#x22|#x27|#x3[dD]);"
 )
 _ENTITIES = {"quot": '"', "#34": '"', "#39": "'", "#61": "=", "#x22": '"', "#x27": "'"}
 _ESCAPED = (b"%3A", b"%3D", b"%3a", b"%3d", b"%22")  # what stands between a name and its value
+_GOES_ON = re.compile(
+    rb"""["'][ \t]{0,8}\+?[ \t]{0,8}\r?\n[ \t]{0,40}["']"""
+)  # a text in two lines
 _BLANKS = 8  # before the end of a line that goes on
 
 
@@ -123,6 +127,7 @@ def _hides_something(raw: bytes) -> bool:
         (b"\x1b" in raw and b"\x1b[" in raw)
         or (b"\\" in raw and (b"\\\n" in raw or b"\\\r" in raw or b"\\u" in raw))
         or (b"+" in raw and (b'" + "' in raw or b"' + '" in raw))
+        or _GOES_ON.search(raw) is not None
         or (b"%" in raw and any(one in raw for one in _ESCAPED))
         or (b"&" in raw and (b"&quot;" in raw or b"&#" in raw))
     )
@@ -204,9 +209,18 @@ def find_all(text: str, value: str) -> Iterator[int]:
 def _is_telling(value: bytes) -> bool:
     """Letters of both cases with digits, or what a machine has drawn: no word, no path, no name."""
     kinds = [re.search(kind, value) is not None for kind in (rb"[a-z]", rb"[A-Z]", rb"[0-9]")]
-    if _has_shape("no_password", value):
+    if _has_shape("algorithm", value):
         return False
+    if _has_shape("no_password", value):
+        return _is_drawn(value)
     return all(kinds) or (kinds[2] and sum(kinds) > 1 and looks_random(value * 2))
+
+
+def _is_drawn(value: bytes) -> bool:
+    """Letters of both cases and digits, in no order that words have: it may look like a file, a
+    member or a path, and is none."""
+    kinds = (re.search(kind, value) for kind in (rb"[a-z]", rb"[A-Z]", rb"[0-9]"))
+    return all(kinds) and len(_LETTERS.findall(value)) > 3 and looks_random(value, 8, share=0.3)
 
 
 def may_hold_secrets(text: str) -> bool:
@@ -317,6 +331,7 @@ class Rule:
     gate: Sequence[str] = ()
     after: Sequence[str] = ()
     ignore_case: bool = False
+    around: bool = False
     judge: str = ""
 
     @property
@@ -328,6 +343,7 @@ class Rule:
         own = {
             "prefix": f"(?:{'|'.join(map(_match_beginning, self.prefix))})",
             "after": _match_qualifiers(self.gates[0].decode(), self.after),
+            "gates": "|".join(map(re.escape, self.gate)),
         }
         return _compile_pattern(self.pattern, own)
 
@@ -422,13 +438,16 @@ class _Waiting(NamedTuple):
 def _load_gates() -> _Gates:
     by_head: dict[bytes, list[Rule]] = {}
     by_gate: dict[bytes, list[Rule]] = {}
+    searches, in_ascii = list[_Search](), list[_Search]()
     for rule in load_rules():
+        if rule.around:
+            _add_words_search(rule, searches, in_ascii)
+            continue
         for gate in rule.gates:
             if rule.is_token:
                 # Up to the last character that is rare in text, which small letters are not.
                 gate = gate.rstrip(b"abcdefghijklmnopqrstuvwxyz")
             (by_head if rule.is_token else by_gate).setdefault(gate, []).append(rule)
-    searches, in_ascii = list[_Search](), list[_Search]()
     for row in load_table("redact")["search"]:
         left = {gate: frozenset(rules) for gate, rules in by_gate.items()}
         waiting = []
@@ -436,10 +455,16 @@ def _load_gates() -> _Gates:
             gates = [(gate, left.pop(gate)) for gate in list(left) if word in gate]
             waiting.append(_Waiting(word, gates))
         searches.append((_compile_pattern(row["pattern"]).search, waiting))
-        if not row.get("beyond_ascii"):
-            in_ascii.append(searches[-1])
+        in_ascii.append(searches[-1])
     sizes = sorted({len(head) for head in by_head})
     return _Gates(_compile_token_search(by_head), by_head, sizes, searches, in_ascii)
+
+
+def _add_words_search(rule: Rule, searches: list[_Search], in_ascii: list[_Search]) -> None:
+    """What wakes a rule of sentences: any of its words. A text in ASCII holds few of them."""
+    for found, words in ((searches, rule.gates), (in_ascii, [*filter(bytes.isascii, rule.gates)])):
+        waiting = _Waiting(b"", [(word, frozenset({rule})) for word in words])
+        found.append((re.compile(b"|".join(map(re.escape, words))).search, [waiting]))
 
 
 def _compile_token_search(heads: Iterable[bytes]) -> re.Pattern[bytes]:
@@ -507,6 +532,9 @@ def _merge_matches(raw: bytes, folded: bytes, rules: list[Rule]) -> list[tuple[i
 
 
 def _find_matches(rule: Rule, raw: bytes, searched: bytes) -> Iterator[tuple[int, int]]:
+    if rule.around:
+        yield from _find_around(rule, raw, searched)
+        return
     pattern, accepts = rule.compiled, rule.accepts
     group = _secret_group(pattern)
     position = again = 0
@@ -520,6 +548,33 @@ def _find_matches(rule: Rule, raw: bytes, searched: bytes) -> Iterator[tuple[int
             # often that a text of nothing but beginnings takes quadratic time.
             again += position - start
             position = start
+
+
+# What stands in a sentence with a word for a secret may be the secret: what is written without a
+# space, in signs of ASCII, without the marks around it.
+_WRITTEN = re.compile(rb"(?P<secret>[!#-&(-\[\]-_a-{}~]{6,256})")
+_MARKS_BEFORE = re.compile(rb"""(?:\S{0,200}[?&]\w{1,20}=)?["'`*(\[{<,;:=]*""")
+_MARKS_BEHIND = b"\"'`*)]}>([{.,;:!?"
+_AFTER, _BEFORE = 120, 60  # bytes
+
+
+def _find_around(rule: Rule, raw: bytes, searched: bytes) -> Iterator[tuple[int, int]]:
+    """What is told beside each word: the next thing after it in its line that may be a secret, else
+    the last before it. No further than the next word, so that every place is looked at twice."""
+    words = [m.span() for m in rule.compiled.finditer(searched)]
+    judge = rule.accepts or judge_chosen
+    for (_, before), (start, end), (after, _) in zip(
+        [(0, 0), *words], words, [*words[1:], (len(raw), 0)], strict=False
+    ):
+        stop = raw.find(b"\n", end, last := min(after, end + _AFTER))
+        first = max(raw.rfind(b"\n", 0, start) + 1, before, start - _BEFORE)
+        while first > before and raw[first - 1] > 32 and start - first < 4 * _BEFORE:
+            first -= 1  # no half of anything
+        behind = _WRITTEN.finditer(raw, end, stop if stop >= 0 else last + _REACH)
+        ahead = reversed(list(_WRITTEN.finditer(raw, first, start)))
+        found = next((one for m in (*behind, *ahead) if judge(one := Told(raw, m))), None)
+        if found:
+            yield found.start, found.end
 
 
 def _secret_group(pattern: re.Pattern[bytes]) -> str | int:
@@ -539,6 +594,7 @@ def _widen_to_characters(raw: bytes, start: int, end: int) -> tuple[int, int]:
 
 _WORD = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+")
 _DIGIT = re.compile(rb"[0-9]")
+_LETTERS = re.compile(rb"[A-Za-z](?=[A-Za-z])")  # that another follows
 
 
 @cache
@@ -561,8 +617,10 @@ def _is_placeholder(value: bytes) -> bool:
     low = value.strip(b".,:;?\"'`-_ ").lower()
     if len(low) < 4 or len(set(low)) < 3 or low in _load_words("bare_words"):
         return True
-    if _has_shape("reference", value) or _has_shape("stand_in", low):
+    if _has_shape("stand_in", low):
         return True
+    if _has_shape("reference", value):
+        return not (value[:1] == b"/" and len(value) > 31 and _is_drawn(value))
     words = {word.lower() for word in _WORD.findall(value)}
     if not words.isdisjoint(_load_words("stand_ins")):
         return True
@@ -575,8 +633,11 @@ def _names_a_field(value: bytes) -> bool:
     return len(words) > 1 and _load_words("field_words").issuperset(words)
 
 
-def looks_random(value: bytes, size: int = 16, bits: float = 2.7) -> bool:
-    """True for text drawn by a machine: long enough, mixed, and not made of words."""
+def looks_random(
+    value: bytes, size: int = 16, bits: float = 2.7, share: float | None = None
+) -> bool:
+    """True for text drawn by a machine: long enough, mixed, and not made of words. `share`: of the
+    pairs of letters that words are made of."""
     value = value[:512]
     digits = _DIGIT.search(value) is not None
     letters = bytes(c for c in value if c > 64)
@@ -587,9 +648,10 @@ def looks_random(value: bytes, size: int = 16, bits: float = 2.7) -> bool:
     if digits and _has_shape("hex_digits", value):
         return True
     common = _load_words("letter_pairs")
-    pairs = [pair for pair in map(bytes, pairwise(value.lower())) if pair.isalpha()]
-    known = sum(pair in common for pair in pairs)
-    return len(pairs) < 4 or known <= len(pairs) * (0.4 if digits else 0.33)
+    pairs = [pair for pair in map(bytes, pairwise(value)) if pair.isalpha()]
+    # A capital after a small letter begins another word.
+    known = sum(pair.lower() in common for pair in pairs if not (pair[0] > 96 > pair[1]))
+    return len(pairs) < 4 or known <= len(pairs) * (share or (0.4 if digits else 0.33))
 
 
 # --- judges: what a match means ---------------------------------------------------------------
@@ -600,8 +662,8 @@ class Found:
 
     def __init__(self, raw: bytes, match: re.Match[bytes]) -> None:
         self.raw, self.match = raw, match
-        start, self.end = match.span(_secret_group(match.re))
-        self.value = raw[start : self.end]
+        self.start, self.end = match.span(_secret_group(match.re))
+        self.value = raw[self.start : self.end]
 
     def group(self, name: str) -> bytes:
         """A group of the pattern, as it was searched; empty where it has none or matched none."""
@@ -642,15 +704,20 @@ class Found:
 
     def is_expression(self) -> bool:
         """True if an unquoted value is an expression: a call, a member, a type with its default."""
-        if self.text_after() in (b"(", b"[", b"{", b"<", b">") or self.text_after(2) == b" =":
+        after = self.text_after(2)
+        goes_on = after[:1] in (b"(", b"[", b"{", b"<", b">") and after != b"</"
+        if goes_on or after == b" =":
             return True
         longest = max(self.value.split(b"."), key=len)
-        return _has_shape("expression", self.value) and not looks_random(longest, 20)
+        drawn = looks_random(longest, 20) or _is_drawn(self.value)
+        return _has_shape("expression", self.value) and not drawn
 
     def may_be_random(self) -> bool:
         if not self.name or _has_shape("harmless_name", self.name.lower()):
             return False
         if _is_placeholder(self.value) or _has_shape("no_key", self.value):
+            return False
+        if self.group("op")[:1] == b"," and not self.sets_variable():
             return False
         return bool(self.group("quote")) or not self.is_expression()
 
@@ -659,6 +726,17 @@ class Found:
         follows = self.text_after(12).replace(self.group("quote"), b"", 1).lstrip()[:1]
         capitals = self.value.isupper() and not _DIGIT.search(self.value)
         return self.name == self.name.upper() and not capitals and follows != b":"
+
+
+class Told(Found):
+    """What stands in a sentence, without the marks around it."""
+
+    def __init__(self, raw: bytes, match: re.Match[bytes]) -> None:
+        super().__init__(raw, match)
+        marks = _MARKS_BEFORE.match(self.value)
+        self.start = match.start() + (marks.end() if marks else 0)
+        self.value = raw[self.start : self.end].rstrip(_MARKS_BEHIND)
+        self.end = self.start + len(self.value)
 
 
 def judge_literal(found: Found) -> bool:
@@ -671,6 +749,8 @@ def judge_literal(found: Found) -> bool:
     if found.group("quote"):
         if _has_shape("space", value) or _names_a_field(value):
             return False
+        if op == b" :" and _has_shape("name", value):
+            return False  # a variable, in psql
         return op.rstrip() != b"," or found.sets_variable()
     if found.is_expression():
         return False
@@ -680,7 +760,8 @@ def judge_literal(found: Found) -> bool:
         closing = (b",", b";", b")", b"?") if op.strip() != b"is" else ()
         return found.text_after() not in closing and not _has_shape("constant", value)
     # Letters only, unquoted: a word of prose or a variable, unless it stands in a .env line.
-    return op in (b"=", b": ") and found.is_env_line() and not _has_shape("constant", value)
+    in_line = op in (b"=", b": ") and found.is_env_line() and not _has_shape("constant", value)
+    return in_line or looks_random(value)
 
 
 def judge_opaque(found: Found) -> bool:
@@ -713,7 +794,11 @@ def judge_dense(found: Found) -> bool:
         return False
     if value.islower() or value.isupper() or not _DIGIT.search(value):
         return False
-    return found.may_be_random() and looks_random(value, 24, 4.0)
+    return found.may_be_random() and looks_random(value, 20, 3.6)
+
+
+def judge_dense_or_basic(found: Found) -> bool:
+    return judge_dense(found) or judge_basic(found)
 
 
 def judge_option(found: Found) -> bool:
@@ -738,14 +823,38 @@ def judge_chosen(found: Found) -> bool:
     return len(value) >= 6 and not _is_placeholder(value) and _is_telling(value)
 
 
+def judge_password_argument(found: Found) -> bool:
+    """For an argument of a call that logs in or signs: what people choose or machines make."""
+    value = found.value
+    return judge_chosen(found) or (looks_random(value) and not _has_shape("code", value))
+
+
 def judge_opaque_or_chosen(found: Found) -> bool:
     return bool(found.name) and (judge_opaque(found) or judge_chosen(found))
 
 
-def judge_key_in_prose(found: Found) -> bool:
-    """Not an id, which sentences about keys name as well."""
+def judge_told(found: Found) -> bool:
+    """For a value in a sentence, however far from the word."""
     value = found.value
-    return looks_random(value, 20) and not _has_shape("no_key_in_prose", value)
+    if len(value) > 64 or _has_shape("hex_digits", value):
+        return False
+    return judge_chosen(found) and (_is_drawn(value) or not _has_shape("code", value))
+
+
+def judge_told_key(found: Found) -> bool:
+    """Not an id, which sentences about keys name as well."""
+    return judge_told_token(found) and not _has_shape("id", found.value)
+
+
+def judge_told_token(found: Found) -> bool:
+    value = found.value
+    if not looks_random(value, 20) or not _has_shape("key", value):
+        return False
+    if _is_placeholder(value) or _has_shape("algorithm", value):
+        return False
+    if _has_shape("id", value) and b"commit" in found.raw[max(0, found.start - 24) : found.start]:
+        return False
+    return _is_drawn(value) or not _has_shape("no_key_in_prose", value)
 
 
 def judge_random(found: Found) -> bool:
@@ -799,7 +908,10 @@ def judge_curl_password(found: Found) -> bool:
 
 
 def judge_connection_password(found: Found) -> bool:
-    return judge_url_password(found) and b"(" not in found.value and not found.is_expression()
+    value = found.value
+    if b"(" in value and not _is_drawn(value):
+        return False
+    return judge_url_password(found) and not found.is_expression()
 
 
 def judge_passphrase(found: Found) -> bool:
