@@ -241,19 +241,18 @@ def test_work_on_the_branch_that_is_checked_out_goes_before_newer_work(memory):
 
 
 @pytest.mark.requirement("DEL-01")
-def test_what_passed_in_several_sessions_and_not_failed_since_is_how_work_is_checked(memory):
-    def run(number, status):
-        return card(f"s{number}", 1, f"Step {number}", status, 9 - number, [f"src/{number}.py"])
+def test_what_passed_in_several_of_the_last_sessions_is_how_work_is_checked(memory):
+    def worked(number, status, *runs):
+        done = card(f"s{number}", 1, f"Step {number}", status, 9 - number, [f"{number}.py"])
+        return {**done, "tags": [f"`{run}`" for run in runs]}
 
-    memory.add([
-        run(1, "done: committed abc1231; `make check` 9 passed"),
-        run(2, "done: committed abc1232; `make check` 9 passed"),
-        run(3, "done: `npm test` 4 passed"), run(4, "done: `npm test` 5 passed"),
-        run(5, "done: `pytest -k rows` 1 passed"),
-    ])  # fmt: skip
-    assert "Checks here: `npm test` · `make check`\n" in at_start(memory).text
-    memory.add([run(6, "failed: `npm test` 1 failed")])
-    assert "Checks here: `make check`\n" in at_start(memory).text
+    committed = "done: committed abc1234"
+    memory.add([worked(1, committed, "pytest -q", "ruff check src")])
+    assert "Checks here" not in at_start(memory).text
+    memory.add([worked(2, committed, "pytest -q", "ruff check src", "pytest -k rows")])
+    assert "Checks here: `pytest -q` · `ruff check src`\n" in at_start(memory).text
+    memory.add([worked(3, "failed: `pytest -q` 1 failed", "ruff check src")])
+    assert "Checks here: `ruff check src`\n" in at_start(memory).text
 
 
 @pytest.mark.requirement("DEL-01")

@@ -23,7 +23,7 @@ from yester.cards.titles import (
     names_fault,
     request_title,
 )
-from yester.cards.tools import file_name, file_names, split_command
+from yester.cards.tools import file_name, file_names, main_part, split_command
 from yester.cards.turns import PLANS, View
 from yester.model import Item, replace
 from yester.tables import load_pattern
@@ -57,6 +57,7 @@ _NOT_YET = {"commit": "not committed", "push": "not pushed", "pr": "no pull requ
 _OFFER = 300  # characters at the end of a message
 _SHARED = 3  # rare words of what is left in what was done later
 _FEW_WORDS = 5
+_CHECK = 60  # characters of a command
 _BEGINNING = 24  # characters by which the line is known that a sentence begins
 _LEAD, _CHOICE = 180, 90  # characters of a sentence that another one leans on; of a choice
 
@@ -124,8 +125,14 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
         subtitle=status.text if status.word != "talk" else "answered" if left else "",
         body=_find_cause(looked, title, facts) or (_last_words(turn) if cut_off else ""),
         sections=_fill_fields(fields), files_read=turn.looked_at[:MOST_FILES],
-        files_modified=turn.edited[:MOST_FILES],
+        files_modified=turn.edited[:MOST_FILES], tags=_find_checks(turn),
     )  # fmt: skip
+
+
+def _find_checks(turn: View) -> tuple[str, ...]:
+    """The tests, lints and builds that passed when the turn last ran them."""
+    last = {main_part(step.typed): step for step in turn.steps if step.checks}
+    return tuple(f"`{run}`" for run, step in last.items() if step.passed and len(run) <= _CHECK)
 
 
 def _is_overtaken(left: str, later: Sequence[View]) -> bool:

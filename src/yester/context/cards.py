@@ -45,9 +45,7 @@ _SHARED_TERMS = 2
 _SAME = 0.5  # share of the words of what is open that closes it, in a later turn
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
 _RUN = re.compile(r"`[^`]+`")
-_CHECK = re.compile(r"(?P<run>`[^`]+`)(?P<number> \d[^`]*)? (?P<how>passed|failed)\Z")
-_LACKS = re.compile(r" -\w+`\Z")  # what the option is for, unless it stands for itself
-_SEVERAL = 2  # sessions
+_CHECKED, _SEVERAL = 5, 2  # sessions in which runs are looked for, and are found at least
 _COMMITTED = re.compile(r"\b(?:un)?commit", re.I)
 _FAILS = re.compile(r"\bfail(?:s|ing|ed|ures?)?\b|\bschlägt\b.*\bfehl\b|失败", re.I)
 # What a later session, or its user in a shell, has done without a word.
@@ -189,18 +187,24 @@ def is_past(card: Item, cards: Sequence[Item]) -> bool:
     return again and bool(undone)
 
 
-def find_checks(cards: Sequence[Item]) -> dict[str, list[Item]]:
-    """Commands that passed at the end of turns in several sessions, and not failed since; with the
-    newest turn of each session."""
+def find_checks(cards: Sequence[Item]) -> list[tuple[str, Item]]:
+    """Checks that passed in several of the last sessions in which something was done, and not
+    failed since: those of most sessions first. Each with a turn that ran it."""
     passed: dict[str, dict[str, Item]] = {}
     failed: set[str] = set()
-    for card in cards:  # the newest first
-        run = _CHECK.search(card.subtitle)
-        if run and run["how"] == "failed":
-            failed.add(run["run"])
-        elif run and run["run"] not in failed and (run["number"] or not _LACKS.search(run["run"])):
-            passed.setdefault(run["run"], {}).setdefault(card.session, card)
-    return {run: list(own.values()) for run, own in passed.items() if len(own) >= _SEVERAL}
+    last: dict[str, None] = {}
+    for card in filter(is_work, cards):  # the newest first
+        last.setdefault(card.session)
+        if len(last) > _CHECKED:
+            break
+        if card_status(card) == "failed":
+            failed.update(_RUN.findall(card.subtitle))
+        for run in card.tags:
+            if _RUN.fullmatch(run) and run not in failed:
+                passed.setdefault(run, {}).setdefault(card.session, card)
+    often = [(run, list(own.values())) for run, own in passed.items() if len(own) >= _SEVERAL]
+    often.sort(key=lambda pair: -len(pair[1]))
+    return [(run, own[0]) for run, own in often]
 
 
 def is_passing(card: Item, cards: Sequence[Item]) -> bool:

@@ -92,7 +92,7 @@ _UNCOMMITTED = 4  # files named
 _TELLING = 12  # characters of last words that say something
 _NEXT = 5  # prompts after a card, sub-agents' among them
 _FAILING = 2  # commands that do not work here
-_CHECKS, _USUAL = 3, 0.2  # commands that do; share of the sessions of the most usual
+_CHECKS = 4  # commands that do
 _FINE = re.compile(r"\b(?:works|done|fine|good|perfect|passt)\b|没问题", re.I)
 _ANSWERED = re.compile(r'\A"(.{1,400}?)"\s*=\s*"(.+)"\Z')  # a question and what the user chose
 _IN_FOLDER = re.compile(r"\bcd \S+ && ")
@@ -484,13 +484,11 @@ def _failing_lines(store: Store, project: Filters) -> Iterator[_Line]:
 
 
 def _add_checks(block: _Block) -> None:
-    """How the work is checked here: what has passed in several sessions, most often first."""
-    passed = find_checks(block.cards)
-    best = sorted(passed, key=lambda run: -len(passed[run]))[:_CHECKS]
-    usual = [run for run in best if len(passed[run]) >= _USUAL * len(passed[best[0]])]
-    if usual:
-        line = f"Checks here: {' · '.join(one_line(run, TITLE) for run in usual)}"
-        block.page.add_line(line, passed[usual[0]][0].id, "passes here")
+    """How the work is checked here, by what has passed."""
+    checks = find_checks(block.cards)[:_CHECKS]
+    if checks:
+        line = f"Checks here: {' · '.join(one_line(run, TITLE) for run, _ in checks)}"
+        block.page.add_line(line, checks[0][1].id, "passes here")
 
 
 def _add_at_hand(block: _Block) -> None:
