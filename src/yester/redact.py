@@ -103,6 +103,23 @@ def redact(
     return text
 
 
+_clean: set[int] = set()
+_MOST_CLEAN = 20_000
+
+
+def redact_again(text: str) -> str:
+    """The same for what is stored and shown again and again: a text in which the rules have found
+    nothing is looked through once in a process, and afterwards only for what the user has named."""
+    if (mark := hash(text)) in _clean and not find_named(text):
+        return text
+    redacted = redact(text)
+    if redacted is text:
+        if len(_clean) >= _MOST_CLEAN:
+            _clean.clear()
+        _clean.add(mark)
+    return redacted
+
+
 # What stands in a text for a terminal, a shell, a compiler or a parser: colours, the end of a line
 # that goes on, a text in two pieces, a letter by its number.
 _BREAKS = re.compile(

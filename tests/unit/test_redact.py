@@ -15,7 +15,15 @@ from tests.redaction import Example, list_examples, list_near_misses
 from yester import redact as engine
 from yester.ingest.prepare import prepare_item
 from yester.model import Item, replace
-from yester.redact import find_secrets, load_rules, may_hold_secrets, redact, strip_private
+from yester.redact import (
+    find_secrets,
+    load_rules,
+    may_hold_secrets,
+    redact,
+    redact_again,
+    strip_private,
+    use_named_secrets,
+)
 
 pytestmark = pytest.mark.requirement("CAP-10")
 
@@ -470,3 +478,13 @@ def test_half_a_character_in_a_value_stops_nothing() -> None:
 def test_a_word_that_somebody_took_for_a_password_stays_where_it_is_a_word() -> None:
     left = redact('password = "harbourmaster"\nthe harbourmaster module starts')
     assert left.endswith("the harbourmaster module starts")
+
+
+def test_a_text_known_to_be_clean_is_looked_through_for_what_the_user_names_since(monkeypatch):
+    monkeypatch.setattr(engine, "_named", {})
+    text, secret = "The gate opens with heliotrope at noon", "token ghp_" + "a1B2c3D4e5F6" * 3
+    assert redact_again(text) is text
+    assert redact_again(secret) == redact(secret) != secret
+    at = text.index("heliotrope")
+    use_named_secrets("home", lambda one: [(at, at + 10, "named")] if one == text else [])
+    assert redact_again(text) == "The gate opens with [redacted:named] at noon"

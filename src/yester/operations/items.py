@@ -28,7 +28,7 @@ from yester.operations import fields
 from yester.operations import request as requests
 from yester.recall.feedback import GIVEN_BY_HAND, WORTH, usefulness
 from yester.recall.rank import TOLD
-from yester.redact import redact, redact_value
+from yester.redact import redact, redact_again, redact_value
 from yester.store.contract import Store
 from yester.store.figures import name_origins
 from yester.text.document import item_text, reading_cost
@@ -235,8 +235,8 @@ class Rows:
 
     def _item_row(self, item: model.Item, text: str | None = None, title: str | None = None) -> Row:
         """`text` and `title` are its own where those are redacted already."""
-        text = redact(item_text(item)) if text is None else text
-        title = (redact(item.title) if title is None else title) or redact(call_title(item))
+        text = redact_again(item_text(item)) if text is None else text
+        title = (redact_again(item.title) if title is None else title) or redact(call_title(item))
         title = shorten_text(title, _TITLE)
         row = Row(
             id=item.id, kind=item.kind, type=redact(item.type),

@@ -316,6 +316,8 @@ class Search:
         for place, (_, item) in self.result.edited.items():
             if weights.worked and item in by_id:
                 folded.setdefault(place, [Ranked(by_id[item], weights.worked_alone, {})])
+        if not folded:
+            return answers
         for turn, (best, *others) in folded.items():
             if not (others or turn in self.said or turn in self.result.edited):
                 answers.append(best)

@@ -30,7 +30,7 @@ from yester.recall.candidates import JUDGED, Search
 from yester.recall.feedback import usefulness
 from yester.recall.rank import Ranked, Weights, adjust_scores, collapse_duplicates
 from yester.recall.staleness import FRESH, Staleness, Work, work_of
-from yester.redact import redact
+from yester.redact import redact_again
 from yester.store.contract import Store
 from yester.text.document import item_text
 from yester.text.query import Query, parse_query
@@ -191,7 +191,7 @@ def answer_question(
                 parts=tuple(part for part in (item.id, *best.parts) if part != card.id),
             )  # fmt: skip
             if card is not item:
-                excerpt = item_text(item) if asked.raw else redact(item_text(item))
+                excerpt = item_text(item) if asked.raw else redact_again(item_text(item))
                 hit = replace(hit, excerpt=excerpt, speaker=item.role)
             if asked.explain:
                 by = tuple(name for name, ids in search.arms.items() if item.id in ids)
@@ -313,7 +313,7 @@ def make_hit(item: Item, names: Mapping[str, str], score: float = 0.0, raw: bool
     return Hit(
         id=item.id, ref=item.ref, kind=item.kind, type=item.type,
         project=names.get(item.project, item.project), session=item.session,
-        title=title if raw else redact(title), text=text if raw else redact(text),
+        title=title if raw else redact_again(title), text=text if raw else redact_again(text),
         epoch=item.epoch / 1000, score=score,
         role=item.role, tool=item.tool, agent=item.agent, files=item.files,
         prompt_number=item.prompt_number, sharer=sharer_of(item),
