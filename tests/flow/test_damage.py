@@ -18,8 +18,8 @@ from yester.config import load_config
 from yester.errors import StoreDamaged
 from yester.operate.backups import list_backups, make_backup, make_daily_backup
 from yester.store import open_store
+from yester.worker.jobs import Background, Work
 from yester.worker.process import Log
-from yester.worker.threads import Background, Work
 
 ITEMS = 400
 DAY = 86_400_000

@@ -16,8 +16,8 @@ from yester.ingest.events import Events
 from yester.project import named_project
 from yester.recall.beginning import MOST_FILES, changed_files
 from yester.worker.answers import WorkerMemory
+from yester.worker.jobs import Background
 from yester.worker.process import Log
-from yester.worker.threads import Background
 
 pytestmark = pytest.mark.requirement("REC-08", "OPS-02")
 

@@ -16,9 +16,8 @@ from yester.model import Injection, Queue, Turn, replace
 from yester.store import open_store
 from yester.text.models import PACKAGED
 from yester.text.reader import open_reader
-from yester.worker.jobs import Distilling
+from yester.worker.jobs import Distilling, Work
 from yester.worker.process import Log
-from yester.worker.threads import Work
 from yester.worker.watchdog import Marks
 
 pytest.importorskip("onnxruntime")

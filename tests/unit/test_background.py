@@ -6,8 +6,8 @@ import pytest
 
 from tests.capturing import made
 from yester.config import load_config
+from yester.worker.jobs import Work
 from yester.worker.process import Log
-from yester.worker.threads import Work
 
 pytestmark = pytest.mark.requirement("CAP-09")
 

@@ -333,7 +333,7 @@ def test_a_database_in_use_is_read_and_one_at_rest_is_left_as_it_was(database):
 
 
 def test_a_locked_database_is_a_problem_of_this_run_only(database, monkeypatch):
-    monkeypatch.setattr("yester.agents.databases._BUSY_MS", 1)
+    monkeypatch.setattr("yester.agents.sources._BUSY_MS", 1)
     db = database()
     talk(db)
     db.db.execute("PRAGMA journal_mode = DELETE").fetchall()
@@ -346,7 +346,7 @@ def test_a_locked_database_is_a_problem_of_this_run_only(database, monkeypatch):
 
 
 def test_a_lock_in_the_middle_of_a_run_loses_nothing(database, monkeypatch):
-    monkeypatch.setattr("yester.agents.databases._BUSY_MS", 1)
+    monkeypatch.setattr("yester.agents.sources._BUSY_MS", 1)
     db = database()
     for id_ in ("ses_1", "ses_2", "ses_3"):
         db.session(id_)
@@ -377,7 +377,7 @@ def test_a_bad_row_is_counted_and_passed(database):
 
 
 def test_a_row_that_cannot_be_read_costs_nothing_but_itself(database, monkeypatch):
-    monkeypatch.setattr("yester.agents.databases.LONGEST_LINE", 20_000)
+    monkeypatch.setattr("yester.agents.sources.LONGEST_LINE", 20_000)
     db = database()
     talk(db)
     db.part("prt_msg_2_99", "msg_2", "endless " * 5_000)

@@ -28,15 +28,17 @@ from typing import Any
 from urllib.parse import unquote
 
 from yester.agents.base import TODO_TOOLS, Conversation, Reading, Result, State, find_title
-from yester.agents.databases import (
+from yester.agents.sources import (
+    BadLine,
     Database,
     DatabaseProblem,
     Part,
+    Record,
     RowProgress,
+    Transcript,
     column_text,
     make_database_reader,
 )
-from yester.agents.sources import BadLine, Record, Transcript
 from yester.agents.values import (
     decode_json,
     decode_object,

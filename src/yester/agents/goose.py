@@ -10,8 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from yester.agents.base import Reading, Result, State, find_title
-from yester.agents.databases import Database, Part, RowProgress, make_database_reader
-from yester.agents.sources import Record, Transcript
+from yester.agents.sources import (
+    Database,
+    Part,
+    Record,
+    RowProgress,
+    Transcript,
+    make_database_reader,
+)
 from yester.agents.values import decode_json, dict_at, input_fields, parse_time, text_at
 from yester.model import Item
 

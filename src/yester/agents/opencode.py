@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from yester.agents.base import Conversation, Reading, Result, State, find_title
-from yester.agents.databases import Database, Part, column_text, make_database_reader
+from yester.agents.sources import Database, Part, column_text, make_database_reader
 from yester.agents.values import dict_at, nested_text, parse_time, text_at
 from yester.model import Item, replace
 

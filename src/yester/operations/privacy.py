@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Meta, Struct
 
-from yester.agents.databases import is_database
+from yester.agents.sources import is_database
 from yester.errors import StoreError
 from yester.files import open_unpacked
 from yester.known_secrets import KnownSecrets

@@ -57,7 +57,7 @@ from yester.worker.process import Log
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
-    from yester.worker.threads import Background
+    from yester.worker.jobs import Background
 
 _GLANCE, _MOST_OPEN = 10_000, 9  # ms for which a status line's count holds; what it counts to
 _ACTIONS = frozenset(actions.EVENTS.values())

@@ -2,7 +2,7 @@
 
 One thread and one selector. Work is done in slices of a few hundredths of a second, so that a hook
 that asks is answered between two of them, whatever else there is to do. What waits for a model is
-done by threads (`threads`).
+done by a thread (`jobs.Work`).
 """
 
 from __future__ import annotations
@@ -34,10 +34,17 @@ from yester.operations.actions import switched_off
 from yester.store import find_target
 from yester.worker.answers import Answers, Delivery
 from yester.worker.intake import Intake
-from yester.worker.jobs import Chore, Distilling, Exchanging, FollowingNotes, Step, current_ms
+from yester.worker.jobs import (
+    Background,
+    Chore,
+    Distilling,
+    Exchanging,
+    FollowingNotes,
+    Step,
+    current_ms,
+)
 from yester.worker.process import Log, installed_version, version_numbers
 from yester.worker.socket import Bell, Door, Later, Reply
-from yester.worker.threads import Background
 from yester.worker.watchdog import HUNG, Marks, Watchdog
 
 SLICE = 0.04  # seconds of work before somebody who asks gets a turn

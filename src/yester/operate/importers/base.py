@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from yester.agents.base import Options, Reader, Reading
-from yester.agents.databases import Database, DatabaseProblem
 from yester.agents.descriptors import Agent
+from yester.agents.sources import Database, DatabaseProblem
 from yester.agents.values import decode_json, dict_at, load_object, parse_time, relative_path
 from yester.capture.rules import Rules
 from yester.ingest.transcripts import Ingest, rebuild_if_stale
@@ -109,38 +109,33 @@ def name_files(importer: Importer, paths: Iterable[Path]) -> Iterator[Path]:
 # --- which project -------------------------------------------------------------------------------
 
 
-class Places:
+class Places(msgspec.Struct, dict=True):
     """Where records of another program belong: with the session they name, where that is known;
     in their folder's project; in the one project of their name, be it known to the store or as a
     folder in which the user has worked; else in one called so."""
 
-    def __init__(
-        self,
-        source: str,
-        store: Store,
-        projects: Projects,
-        rules: Rules,
-        project: Project | None = None,
-        folders: Sequence[str] = (),
-    ) -> None:
-        self.source = source  # what the items say they are from
-        self._folders = folders  # in which the user has worked, as a client knows them
-        self.store, self.projects, self.rules = store, projects, rules
-        self._chosen = project  # by the user, for what names no session that is known
-        self.find_project = cache(self._find_project)
+    source: str  # what the items say they are from
+    store: Store
+    projects: Projects
+    rules: Rules
+    chosen: Project | None = None  # by the user, for what names no session that is known
+    folders: Sequence[str] = ()  # in which the user has worked, as a client knows them
+
+    def __post_init__(self) -> None:
+        self.find_project = cache(self._choose_project)
         self.has_transcript = cache(self._has_transcript)
 
     @cached_property
     def _stored(self) -> Mapping[str, Project]:
         return {name: one for one in self.store.projects() for name in (one.key, one.name)}
 
-    def _find_project(self, place: str, session: str = "", agent: str = "") -> Project:
+    def _choose_project(self, place: str, session: str = "", agent: str = "") -> Project:
         """The project of a name or folder; that of the session counts first."""
         known = self.store.session(session, agent) if session else None
         if known is not None:
             found = self._stored.get(known.project) or self.projects.by_key(known.project)
-        elif self._chosen is not None:
-            found = self._chosen
+        elif self.chosen is not None:
+            found = self.chosen
         elif place.startswith(("/", "~")):
             return self.projects.by_folder(place)
         else:
@@ -149,7 +144,7 @@ class Places:
 
     def _named_project(self, name: str) -> Project:
         for one in dict.fromkeys((name, name.split("/")[0])):  # PROJECT/WORK-TREE
-            inside = [folder for folder in self._folders if Path(folder).name == one]
+            inside = [folder for folder in self.folders if Path(folder).name == one]
             by_key = {found.key: found for found in map(self.projects.by_folder, inside)}
             by_name = self._stored.get(one)
             if len(by_key) == 1 and (not by_name or by_name.key.startswith("name:")):

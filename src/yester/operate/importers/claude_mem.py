@@ -14,8 +14,7 @@ from typing import Any
 import msgspec
 
 from yester.agents.base import Reading
-from yester.agents.databases import Database, has_tables, is_database
-from yester.agents.sources import read_head
+from yester.agents.sources import Database, has_tables, is_database, read_head
 from yester.agents.values import digest, first_line, to_text
 from yester.files import read_bytes
 from yester.model import Item, Session

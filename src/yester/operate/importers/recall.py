@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Reading
-from yester.agents.databases import Database, has_tables
-from yester.agents.sources import read_head
+from yester.agents.sources import Database, has_tables, read_head
 from yester.agents.values import digest, first_line, parse_local_time, to_text
 from yester.files import read_bytes
 from yester.llm.archive import short_key
