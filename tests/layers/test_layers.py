@@ -41,6 +41,7 @@ GROUPS = (
     ("agents",),
     ("text",),
     ("store",),
+    ("folders",),
     ("ingest",),
     ("recall",),
     ("memories",),
