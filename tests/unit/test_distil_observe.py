@@ -249,6 +249,18 @@ def test_a_question_that_got_a_yes_or_a_no_is_named_by_both(prompt, answer, titl
     assert card.title == title
 
 
+def test_an_answer_that_asks_back_is_named_by_what_it_says_before_it_asks():
+    story = Story()
+    story.prompt("how would we get that token?")
+    story.says(
+        "Two options:\n\n1. A token of the settings\n2. An app\n\nThe app is better for teams,"
+        " because its tokens in `harbour.toml` live for an hour. Which way do you want to go?"
+    )
+    (card,) = (make_card(looked, [], Gate()) for looked in story.looked())
+    assert card.subtitle == "open: asks the user"
+    assert card.title.startswith("The app is better for teams, because its tokens")
+
+
 SEVERAL = (
     # what was said at the end, title
     ("Both are in.\n\n- **Empty lines are skipped** (`cart.py:97`): added a check to the reader\n"

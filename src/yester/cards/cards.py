@@ -15,7 +15,7 @@ from functools import partial
 
 from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Fact, Gate, Looked
 from yester.cards.results import find_answer, question_title
-from yester.cards.status import BROKEN_INTO, BROKEN_OFF, COMMIT_FAILED, UNSTARTED
+from yester.cards.status import ASKS, BROKEN_INTO, BROKEN_OFF, COMMIT_FAILED, UNSTARTED
 from yester.cards.titles import (
     find_request,
     heading_title,
@@ -86,7 +86,8 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     deed = turn.last_deed if status.evidence == UNSTARTED else None
     plan = _plan_title(turn) if deed is not None else ""
     wanted = plan or question_title(looked) or request_title(request)
-    asks = status.word == "open"  # then what was wanted is more than what was said so far
+    # What was wanted is more than what was said of it before it broke off.
+    asks = status.word == "open" and (status.evidence != ASKS or bool(turn.edited))
     merged = _MERGED.match(status.evidence)
     if merged and not turn.edited:
         answer = f"Merged PR #{merged[1]}"

@@ -7,7 +7,7 @@ more than either.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from yester.cards.titles import find_type
@@ -42,31 +42,42 @@ _COVERED = 1 / 3  # of the points at least
 
 
 def combine_points(text: str, said: Statement | None = None, title: str = "") -> str:
-    """A title that is one point of a list with as many of the others as there is room for; without
-    one, those of the first list of results. "" where these are too few."""
-    wanted = [_letters_of(one)[:_BEGINNING] for one in _place_of(said)]
-    for group in _find_lists(text):
-        own = [point for point in map(_drop_number, group) if not _is_generic(point)]
-        letters = [_letters_of(strip_marks(point)) for point in own]
-        inside = [any(one in each for one in wanted) for each in letters]
-        held = any(inside) if wanted else 2 * sum(map(_tells_result, own)) >= len(own)
-        if not held or not 1 < len(own) <= _MOST:
+    """A title that is one point of a list with as many of the others as there is room for, or the
+    headings below one of which it stands; without one, the last list of results. "" where there is
+    room for too few."""
+    every = (
+        [point for point in map(_drop_number, group) if not _is_generic(point)]
+        for group in _find_lists(text)
+    )
+    lists = [points for points in every if 1 < len(points) <= _MOST]
+    told = sum(map(_tells_result, text.split("\n")))
+    for points in lists if said else reversed(lists):
+        parts, rest = [title], points
+        if said is None:
+            parts, rest = [], points if told >= len(points) else []
+        elif any(_says(point, said.text) for point in points):
+            rest = [point for point in points if not _says(point, said.text)]
+        elif any(_says(point, _drop_number(said.heading)) for point in points):
+            parts = []
+        else:
             continue
-        parts = [title] if title else []
-        for part, is_said in zip(map(_name_point, own), inside, strict=True):
-            fits = part and len("; ".join([*parts, part])) <= TITLE
-            adds = not title or (not is_said and _does(part))
-            if fits and adds and part not in "; ".join(parts):
-                parts.append(part)
-        if len(parts) > 1 and len(parts) >= _COVERED * len(own):
-            return "; ".join(parts)
+        if found := _join_parts(parts, filter(None, map(_name_point, rest)), len(points)):
+            return found
     return ""
 
 
-def _place_of(said: Statement | None) -> Iterator[str]:
-    """The point, or the heading, that it stands in."""
-    if said is not None:
-        yield from filter(None, (said.text, said.heading))
+def _join_parts(known: Sequence[str], names: Iterable[str], number: int) -> str:
+    parts = list(known)
+    for name in names:
+        adds = (_does(name) or not known) and name not in "; ".join(parts)
+        if adds and len("; ".join([*parts, name])) <= TITLE:
+            parts.append(name)
+    return "; ".join(parts) if len(parts) > 1 and len(parts) >= _COVERED * number else ""
+
+
+def _says(point: str, statement: str) -> bool:
+    letters = _letters_of(statement)[:_BEGINNING]
+    return bool(letters) and letters in _letters_of(strip_marks(point))
 
 
 def _find_lists(text: str) -> Iterator[Sequence[str]]:

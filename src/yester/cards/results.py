@@ -14,6 +14,7 @@ from functools import partial
 from yester.cards import titles
 from yester.cards.drafts import TAKEN_BACK, Fact, Gate, Looked
 from yester.cards.points import combine_points
+from yester.cards.status import ASKS
 from yester.cards.titles import is_imperative, says_something
 from yester.cards.tools import (
     defined_names,
@@ -320,8 +321,9 @@ def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Ga
         and not is_boilerplate(one.text) and not _PROCESS.match(one.text)
     ]  # fmt: skip
     best = [one.statement for one in sorted(taken, key=lambda one: -one.worth)]
-    found = _first_title([*first[:2], *best])
-    return found[0] if found else looked.request_title
+    last = first[-1:] if looked.status.evidence == ASKS else []
+    told = _first_title([*last, *first[:2], *best])
+    return told[0] if told else looked.request_title
 
 
 def question_title(looked: Looked) -> str:
@@ -400,12 +402,21 @@ def _answers(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
         if one.kind != "bullet" and _states(marked, one):
             stated.append(replace(one, text=marked, kind="paragraph"))
         elif one.lead and (
-            len(wanted & telling_terms(one.text)) >= _SHARED
+            len(wanted & _terms_of(one)) >= _SHARED
             or (one.specific and statement_worth(one) >= (0.0 if one in said[:2] else 1.0))
         ):
             leads.append(one)
+    first = [one for one in leads if one is said[0] and len(wanted & _terms_of(one)) > _SHARED]
     leads.sort(key=lambda one: "cause" not in one.tells)
-    return [*(one for one in said if _pattern("verdict").match(one.text)), *stated, *leads]
+    return [*filter(_is_verdict, said), *first, *stated, *leads]
+
+
+def _terms_of(one: Statement) -> frozenset[str]:
+    return telling_terms(one.text)
+
+
+def _is_verdict(one: Statement) -> bool:
+    return _pattern("verdict").match(one.text) is not None
 
 
 def _states(marked: str, one: Statement) -> bool:

@@ -45,6 +45,7 @@ _OTHER_CHECKOUT = {"-b", "-B", "--orphan", "--track", "-t", "--ours", "--theirs"
 UNSTARTED = "plan not started"
 BROKEN_OFF = "broken off"
 BROKEN_INTO = "broken into by the next prompt"
+ASKS = "asks the user"
 _EDITED_BACK = "edited back"
 COMMIT_FAILED = "`git commit` failed"
 _ANSWER = 160  # characters of a closing message that says something
@@ -456,7 +457,7 @@ def _said_only(turns: Sequence[View], at: int, passing: Step | None) -> Status:
     closing = turn.closing.body.rstrip() if turn.closing is not None else ""
     said = closing or (turn.is_stopped and turn.said)
     if last and _asks_user(closing[-400:]):
-        return Status("open", "asks the user")
+        return Status("open", ASKS)
     looked = any(not step.why_not for step in turn.steps)
     telling = len(closing) >= _ANSWER or (said and looked)
     if passing is None and not telling:

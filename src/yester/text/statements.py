@@ -138,7 +138,7 @@ def is_boilerplate(text: str) -> bool:
 def is_fragment(title: str) -> bool:
     """A title that cannot stand alone: it leans on what was said before it, breaks off, or names a
     thing and nothing about it."""
-    halves = ("begins in the middle", "breaks off", "only a condition", "only counts")
+    halves = "begins in the middle", "breaks off", "only a condition", "only counts", "only names"
     if any(load_pattern("statements", name).search(title) for name in halves):
         return True
     names = count_words(title) < _FEW_WORDS and not _SPECIFIC.search(title)
