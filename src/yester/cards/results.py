@@ -186,8 +186,9 @@ def _name_changes(turn: View) -> str:
             before, after = ("\n".join(each) for each in zip(*pairs, strict=True))
             defined = defined_names(after)
             own |= dict.fromkeys([name for name in defined if name not in before] or defined)
-    file = max(names, key=lambda one: (not is_prose(one), len(names[one])), default="")
-    if not names.get(file):
+    named = [file for file, own in names.items() if own]
+    file = max(named, key=lambda one: (not _goes_along(one), len(names[one])), default="")
+    if not file:
         return ""
     more = len(turn.edited) - 1
     others = f" and {more} other file{'' if more == 1 else 's'}" if more else ""
@@ -269,7 +270,8 @@ def _title_alone(one: Statement) -> str:
     bare = drop_fixed(title)
     leaning = _pattern("leans").match(bare) and not _pattern("all of them").match(bare)
     broken = is_fragment(title) or _pattern("numbered").match(title) is not None
-    return "" if broken or leads_up or leaning or _only_names(one) else title
+    names = one.kind != "paragraph" and not says_something(title)
+    return "" if broken or leads_up or leaning or names else title
 
 
 def _first_title(found: Sequence[Statement]) -> tuple[str, str] | None:
