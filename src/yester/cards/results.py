@@ -101,6 +101,9 @@ def work_title(looked: Looked, gate: Gate) -> tuple[str, str]:
 def _choose_result(looked: Looked, closing: Item, gate: Gate) -> tuple[str, str] | None:
     """What the reader finds, where a message says its result there; else where it does."""
     read, results = _read_title(looked, gate), _find_results(closing, gate)
+    undecided = _pattern("asks to decide").search(closing.body[-400:]) is not None
+    if undecided and read is not None and "result" not in find_cues(read[1] or read[0]):
+        read = None  # what has still to be decided is no result
     if read is not None:
         if read[1] in (one.text for one in results) or titles.commit_type(read[0]):
             return read
@@ -114,8 +117,7 @@ def _choose_result(looked: Looked, closing: Item, gate: Gate) -> tuple[str, str]
     if heading and says_something(heading):
         return heading, "heading"
     results = [one for one in split_statements(closing.body) if _says_result(one)]
-    # What has still to be decided is no result.
-    if not _pattern("asks to decide").search(closing.body[-400:]):
+    if not undecided:
         told = _answers(looked, closing, gate)
         bare = (replace(one, text=_pattern("because").split(one.text)[0]) for one in told)
         results += [one for one in bare if not one.tells & _NO_RESULT]
