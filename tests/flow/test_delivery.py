@@ -340,9 +340,16 @@ def test_a_worker_that_is_slow_at_the_start_gives_the_block_at_the_next_prompt(
     assert {row.event for row in until(lambda: ledger(store))} == {"SessionStart"}
 
 
-@pytest.mark.requirement("DEL-16", "MEM-08")
+@pytest.fixture(params=BACKENDS)
+def on_each_store(home, request):
+    if request.param == "postgresql":
+        home.mkdir(0o700, exist_ok=True)
+        (home / "database").write_text(postgres.address(home))
+
+
+@pytest.mark.requirement("DEL-16", "MEM-08", "STO-04")
 def test_the_end_of_a_turn_tells_the_user_of_the_rule_that_was_typed_in_it_and_no_other_end_asks(
-    begun, home, project, env, transcript
+    on_each_store, begun, home, project, env, transcript
 ):
     def end(told):
         payload = told.payload("Stop", last_assistant_message="Understood.")
@@ -364,13 +371,6 @@ def test_the_end_of_a_turn_tells_the_user_of_the_rule_that_was_typed_in_it_and_n
     assert end(told) == b""  # once
     type_prompt(told, WEATHER)
     assert end(told) == b""
-
-
-@pytest.fixture(params=BACKENDS)
-def on_each_store(home, request):
-    if request.param == "postgresql":
-        home.mkdir(0o700, exist_ok=True)
-        (home / "database").write_text(postgres.address(home))
 
 
 @pytest.mark.requirement("DEL-16", "MEM-08", "STO-04")
