@@ -469,6 +469,7 @@ class TeamLine(Struct, frozen=True):
     mark: str
     line: bytes
     anchor: str  # of the batch
+    project: int
     id: int = 0
 
 

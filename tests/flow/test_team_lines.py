@@ -32,7 +32,7 @@ def server(team):
 @pytest.fixture
 def tenant(request):
     """Each test has its own."""
-    return request.node.name
+    return request.node.name.replace("[", "/").rstrip("]")
 
 
 @pytest.fixture
@@ -235,3 +235,26 @@ def test_who_waits_is_told_as_soon_as_there_is_something(sam, kim):
     sam.push(item_form("sam", make_item("r2", "the owl")))
     thread.join(15)
     assert [one["item"]["item"]["body"] for one in told] == ["the owl"]
+
+
+@pytest.mark.parametrize("told", ["before", "after", "never"])
+def test_what_moves_to_another_shared_project_is_gone_from_the_first_for_who_reads_that_late(
+    sam, kim, told
+):
+    other = "git:example.com/acme/shed"
+    gone = form_line(GoneLine("message", "r1", source="team:sam:claude-code"))
+    moved = item_form("sam", make_item("r1", OTTER.body, other))
+    sam.push(item_form("sam", OTTER))
+    assert kim.pull() != []
+    if told == "before":
+        assert sam.push(gone)["results"] == ["stored"]
+    assert sam.push(moved, project=other)["results"] == ["stored"]
+    if told == "after":
+        assert sam.push(gone)["results"] == ["same"]
+    first = kim.cursor
+    assert [next(iter(form)) for form in kim.pull()] == ["gone"]
+    assert kim.pull("", project=other) == [moved]
+    assert kim.found("otter") == [OTTER.body]
+    assert sam.push(item_form("sam", OTTER))["results"] == ["stored"]  # and back
+    assert [next(iter(form)) for form in kim.pull(first)] == ["item"]
+    assert [next(iter(form)) for form in kim.pull("", project=other)] == ["gone"]

@@ -198,18 +198,26 @@ class Member:
     def _take_lines(self, anchor: str, project: str, forms: Sequence[dict[str, Any]]) -> list[str]:
         """Inside a transaction: into the store, then beside it, for the others."""
         results, wanted = [""] * len(forms), list[tuple[int, Line, TeamLine]]()
+        number = self._rows.find_project_id(project)
         for at, form in enumerate(forms):
             try:
                 line = parse_line(form)
                 if line is None:
                     raise SourceError("this server does not know such a line; update it")
-                wanted.append((at, *self._name_line(anchor, project, clean_line(line))))
+                line, row = self._name_line(anchor, project, clean_line(line))
+                wanted.append((at, line, replace(row, project=number)))
             except SourceError as error:
                 results[at] = f"refused: {error.what}"
         rows = self._rows.find_team_lines({row.digest for _, _, row in wanted})
-        known: dict[str, list[TeamLine]] = {}
+        forgotten = {row.digest for _, _, row in wanted if row.kind == "forgotten"}
+        here, elsewhere, known = list[TeamLine](), list[TeamLine](), dict[str, list[TeamLine]]()
         for row in rows:
-            known.setdefault(row.digest, []).append(row)
+            everywhere = row.kind in ("memory", "forgotten") or row.digest in forgotten
+            if row.project == number or everywhere:
+                here.append(row)
+                known.setdefault(row.digest, []).append(row)
+            elif row.kind == "item":
+                elsewhere.append(row)
         new: list[tuple[Line, TeamLine]] = []
         for at, line, row in wanted:
             outcome = self._judge_line(row, known.get(row.digest, []))
@@ -219,7 +227,7 @@ class Member:
                 others = known.setdefault(row.digest, [])
                 others[:] = [row] if row.kind != "memory" else [*others, row]
         if new:
-            self._write_lines(project, new, rows)
+            self._write_lines(project, new, here, elsewhere)
         return results
 
     def _name_line(self, anchor: str, project: str, line: Line) -> tuple[Line, TeamLine]:
@@ -263,7 +271,7 @@ class Member:
                 digest = self._digest_line(line.key, "session", f"{line.agent} {project}")
             case _:
                 raise SourceError("this is no line to send")
-        row = TeamLine(owner, self._user, digest, kind, mark, encode_line(line), anchor)
+        row = TeamLine(owner, self._user, digest, kind, mark, encode_line(line), anchor, 0)
         return line, row
 
     def _judge_line(self, row: TeamLine, known: Sequence[TeamLine]) -> str:
@@ -281,7 +289,11 @@ class Member:
         return SAME if found and found[-1].mark == row.mark else STORED
 
     def _write_lines(
-        self, project: str, new: Sequence[tuple[Line, TeamLine]], old: Sequence[TeamLine]
+        self,
+        project: str,
+        new: Sequence[tuple[Line, TeamLine]],
+        old: Sequence[TeamLine],
+        elsewhere: Sequence[TeamLine],
     ) -> None:
         latest = {(row.digest, row.mark if row.kind == "memory" else ""): row for _, row in new}
         chosen = [pair for pair in new if any(pair[1] is row for row in latest.values())]
@@ -293,13 +305,16 @@ class Member:
             [read_team(line, "") for line, row in chosen if row.digest not in over], place
         )
         self._take_out(project, [row for row in old if row.digest in over])
-        # … and beside it, for their own stores.
-        replaced = {row.digest for _, row in chosen if row.kind != "memory"}
-        self._rows.drop_team_lines(
-            [row.id for row in old if row.digest in replaced and row.kind != "forgotten"]
-        )
+        # … and beside it, for their own stores. What was in another project is gone from there:
+        # the members may read that one alone. Whoever reads both knows by the order where it is.
         told = [row for _, row in chosen if row.kind in _ENDS or row.digest not in over]
-        self._rows.put_team_lines(self._rows.find_project_id(project), told)
+        items = {row.digest: row for row in told if row.kind == "item"}
+        moved = [row for row in elsewhere if row.digest in items]
+        replaced = {row.digest for _, row in chosen if row.kind != "memory"}
+        before = [row for row in old if row.digest in replaced and row.kind != "forgotten"]
+        self._rows.drop_team_lines([row.id for row in (*before, *moved)])
+        gone = [replace(_form_gone(row), anchor=items[row.digest].anchor) for row in moved]
+        self._rows.put_team_lines([*gone, *told])
 
     def _take_out(self, project: str, rows: Sequence[TeamLine]) -> None:
         """Items of these lines, and every version of a memory, with all that is known of them."""
@@ -332,10 +347,9 @@ class Member:
                 self._rows.drop_team_lines(ids)
                 line = encode_line(WithdrawnLine(self._user))
                 digest = self._digest_line(f"{TEAM}{self._user}:", "withdrawn", project)
-                self._rows.put_team_lines(
-                    number,
-                    [TeamLine(self._user, self._user, digest, "withdrawn", "", line, anchor)],
-                )
+                user = self._user
+                told = TeamLine(user, user, digest, "withdrawn", "", line, anchor, number)
+                self._rows.put_team_lines([told])
         return len(ids)
 
     # --- what is told -----------------------------------------------------------------------------
@@ -369,6 +383,14 @@ class Member:
             return rows
         finally:
             _WAITING.release()
+
+
+def _form_gone(row: TeamLine) -> TeamLine:
+    """That this item is gone from where it was told."""
+    line = parse_line(msgspec.json.decode(row.line))
+    assert isinstance(line, ItemLine)
+    gone = GoneLine(line.item.kind, line.item.ref, source=line.item.source)
+    return replace(row, kind="gone", mark="", line=encode_line(gone))
 
 
 def take_out(store: Store, project: str, items: Collection[int], roots: Collection[str]) -> None:

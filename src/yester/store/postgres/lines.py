@@ -86,12 +86,12 @@ class TeamLines(Connection):
         """Inside a transaction: what is told now comes behind all that was told before."""
         return self._last_number("share_line") + 1
 
-    def put_team_lines(self, project: int, lines: Sequence[TeamLine]) -> None:
+    def put_team_lines(self, lines: Sequence[TeamLine]) -> None:
         """Inside a transaction."""
         self._db.executemany(
             "INSERT INTO share_line(project, owner, who, digest, kind, mark, line, anchor) VALUES"
             " (:project, :owner, :who, :digest, :kind, :mark, :line, :anchor)",
-            [structs.asdict(one) | {"project": project} for one in lines],
+            [structs.asdict(one) for one in lines],
         )
 
     def drop_team_lines(self, ids: Collection[int]) -> None:
