@@ -20,6 +20,7 @@ from psycopg.adapt import Loader
 from psycopg.pq import TransactionStatus
 from psycopg.types.numeric import Int8Dumper
 
+_MOST_PLANS = 200  # that the server keeps for a connection
 _SETTINGS = (
     "SELECT set_config('yester.tenant', $1, true), set_config('yester.account', $2, true),"
     " set_config('yester.projects', $3, true), set_config('statement_timeout', $4, true)"
@@ -448,7 +449,8 @@ def _connect(url: str) -> Link:
     connection.adapters.register_loader("numeric", _Number)
     # Every question is one of a tenant's, and every key begins with it: an index always helps. A
     # plan made while a table was small is kept, and would read all of it later.
-    # Planning costs as much as asking.
+    # Planning costs as much as asking: what is asked a second time is planned for the last time.
+    connection.prepare_threshold, connection.prepared_max = 1, _MOST_PLANS
     connection.execute(
         "SET enable_seqscan = off; SET random_page_cost = 1.1; SET jit = off;"
         " SET max_parallel_workers_per_gather = 0;"
