@@ -76,12 +76,11 @@ def _forgetting_lines(found: forget.Forgetting) -> Iterator[str]:
     yield from _backup_lines(found)
     if found.elsewhere:
         yield "It stands elsewhere too, where yester leaves it alone. To remove it there:"
-        for other in found.elsewhere[:_SHOWN]:
-            named = other.path in other.command  # it need not be said twice
-            told = other.command if named else f"{other.path}\n    {other.command}"
-            yield f"  {told}"
-        if (more := len(found.elsewhere) - _SHOWN) > 0:
-            yield f"  and {more:,} more (--json lists them)"
+    for other in found.elsewhere[:_SHOWN]:
+        named = other.path in other.command  # it need not be said twice
+        yield f"  {other.command}" if named else f"  {other.path}\n    {other.command}"
+    if (more := len(found.elsewhere) - _SHOWN) > 0:
+        yield f"  and {more:,} more (--json lists them)"
 
 
 def _backup_lines(found: forget.Forgetting | forget.Redacted) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -144,11 +144,6 @@ def list_values(kind: str, context: click.Context, incomplete: str) -> list[Comp
         return []
 
 
-def _projects(memory: Memory) -> Iterator[tuple[str, str]]:
-    for one in memory.reading.projects():
-        yield one.name, one.root
-
-
 def _sessions(memory: Memory) -> Iterator[tuple[str, str]]:
     for one in memory.reading.sessions(Filters(), Paging(_MOST)):
         yield one.key[:8], f"{format_minute(one.ended)} {one.title}"
@@ -156,13 +151,12 @@ def _sessions(memory: Memory) -> Iterator[tuple[str, str]]:
 
 def _items(memory: Memory) -> Iterator[tuple[str, str]]:
     told = Filters(kinds=("summary", "observation", "memory"))
-    for one in memory.reading.select(told, Paging(_MOST)):
-        yield str(one.id), one.title
+    return ((str(one.id), one.title) for one in memory.reading.select(told, Paging(_MOST)))
 
 
 def _memories(memory: Memory) -> Iterator[tuple[str, str]]:
-    for memo in memory.reading.memos(page=Paging(_MOST, statuses=("active", "proposed"))):
-        yield str(memo.item.id), memo.item.title
+    found = memory.reading.memos(page=Paging(_MOST, statuses=("active", "proposed")))
+    return ((str(memo.item.id), memo.item.title) for memo in found)
 
 
 def _types(_: Memory) -> Iterator[tuple[str, str]]:
@@ -178,10 +172,6 @@ def _agents(_: Memory) -> Iterator[tuple[str, str]]:
     yield from ((one.name, one.label) for one in AGENTS.values())
 
 
-def _settings(_: Memory) -> Iterator[tuple[str, str]]:
-    yield from ((one.name, one.help) for one in SETTINGS)
-
-
 def _backups(memory: Memory) -> Iterator[tuple[str, str]]:
     from yester.operate.backups import list_backups
 
@@ -194,10 +184,11 @@ def _topics(_: Memory) -> Iterator[tuple[str, str]]:
     yield from ((name, text.split("\n", 1)[0]) for name, text in TOPICS.items())
 
 
-_VALUES = {
-    "projects": _projects, "sessions": _sessions, "items": _items, "memories": _memories,
-    "types": _types, "agents": _agents, "settings": _settings, "backups": _backups,
-    "topics": _topics,
+_VALUES: Mapping[str, Callable[[Memory], Iterable[tuple[str, str]]]] = {
+    "projects": lambda memory: ((one.name, one.root) for one in memory.reading.projects()),
+    "settings": lambda _: ((one.name, one.help) for one in SETTINGS),
+    "sessions": _sessions, "items": _items, "memories": _memories, "types": _types,
+    "agents": _agents, "backups": _backups, "topics": _topics,
 }  # fmt: skip
 
 

@@ -295,7 +295,6 @@ def gc_command(app: App, really: bool) -> Output:
     find = lifecycle.collect_due if really else lifecycle.find_due
     found = list(find(app.store if really else app.reading, chosen, app.now))
     rows = [memo_as_json(app, one.memo, full=False, what=one.what, why=one.why) for one in found]
-
     words = _DONE if really else _WOULD
     lines = (f"{words[one.what]} {format_memo(app, one.memo)}\n    {one.why}" for one in found)
     hint = _NOT_APPLIED if found and not really else ""

@@ -77,7 +77,7 @@ def recall_command(app: App, /, **given: Any) -> Output:
             nothing = "Nothing found in this project. To look in all of them: --all-projects"
         if answer.reach:
             nothing += " Nothing has any of these words; what is near in meaning: --near"
-        nothing = _find_reason(app, filters) or nothing
+        nothing = _find_reason(app, filters, nothing)
     return Output(value, _answer_lines(app, answer, given, value), nothing)
 
 
@@ -93,7 +93,7 @@ def _tell_backlog(app: App, explain: bool) -> None:
         print_note(f"{backlog} (yester status)")
 
 
-def _find_reason(app: App, filters: Filters) -> str:
+def _find_reason(app: App, filters: Filters, usual: str) -> str:
     """Why nothing was found, where that is known: there is nothing, or nobody has such a name."""
     if not app.reading.totals("item")[0][0]:
         return "Nothing is indexed yet. Run: yester index"
@@ -101,7 +101,7 @@ def _find_reason(app: App, filters: Filters) -> str:
         app.memory.check_names(filters)
     except (NotFound, UsageError) as error:
         return f"yester: {error}"
-    return ""
+    return usual
 
 
 def _recall(memory: Memory, given: Mapping[str, Any]) -> tuple[Filters, Answer, dict[str, Any]]:
@@ -320,7 +320,7 @@ def sessions_command(app: App, /, limit: int, offset: int, form: str, **given: A
     return Output(
         {"sessions": [_session_as_json(app, session) for session in found]},
         pages if form == "full" else _session_lines(app, found),
-        "" if found else _find_reason(app, filters) or _NO_SESSIONS,
+        "" if found else _find_reason(app, filters, _NO_SESSIONS),
     )
 
 
@@ -389,5 +389,5 @@ def recent_command(app: App, /, limit: int, most: int, form: str, **given: Any) 
             else:
                 yield from (f"  {line}" for line in rows.hit_rows(app, hits))
 
-    nothing = "" if found else _find_reason(app, filters) or _NO_SESSIONS
+    nothing = "" if found else _find_reason(app, filters, _NO_SESSIONS)
     return Output({"sessions": value}, recent_lines(), nothing)
