@@ -380,7 +380,7 @@ class Sharing(Part):
         share.since = share.since if share.since >= 0 else max(self._last, 0)
 
     def _load_cursor(self) -> str:
-        """None where nothing was read, or where what the store knows is of an earlier time of
+        """ "" where nothing was read, or where what the store knows is of an earlier time of
         sharing this project: a backup of then was put back."""
         asked = {"project": self.share.project}
         found = self.store.entries(ShareCursor, asked)
