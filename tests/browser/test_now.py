@@ -102,6 +102,22 @@ def test_a_session_is_followed_without_a_reload_until_it_ends(viewer, home):
     expect(working.locator(".turn")).to_contain_text("Why are orders paid twice?")  # the last one
 
 
+def test_a_look_that_failed_is_made_again_soon(viewer, home):
+    page, refused = viewer.page, []
+
+    def refuse_once(route):
+        refused.append(route)
+        route.fulfill(status=503, json={"detail": "busy"}) if len(refused) == 1 else route.fallback()
+
+    page.route("**/api/now*", refuse_once)
+    write(home, part("p1", "prompt", role="user", body="Why are orders paid twice?"))
+    card = page.locator(".session-card")
+    expect(card).to_contain_text("Why are orders paid twice?", timeout=10_000)
+    assert len(refused) > 1
+    assert len(viewer.complaints) == 1
+    assert "503" in viewer.complaints.pop()
+
+
 _HEAR = """async () => {
   const { listen } = await import("/core/stream.js");
   listen((event, data) => (window.heard = data.title), new AbortController().signal);

@@ -13,6 +13,7 @@ import { statusChip } from "/core/turn_status.js";
 export const title = () => "Now";
 
 const PAUSE = 1200; // ms between two looks while much happens
+const FRESH = 600; // ms until a look shows what was just told: an answer may be half a second old
 // The stream tells what is new, not what an item became (a call that ended, a line that was used).
 const AT_WORK = 4_000, QUIET = 20_000; // ms between two looks all the same
 const FEW = 8; // lines of a section until all are asked for
@@ -22,7 +23,7 @@ const STATES = { running: "is running", done: "done", failed: "failed", "": "" }
 export async function show({ signal, listen }) {
   const first = await ask();
   const guide = h("div.guide-place"), running = section("Working now"), open = section("Open"), decided = section("Decided this week");
-  let late = 0, last = 0, tick = 0, drawn = first;
+  let late = 0, last = 0, tick = 0;
   const cards = new Map(); // what was drawn of each session, so that only what changed is drawn anew
 
   async function ask() {
@@ -32,9 +33,7 @@ export async function show({ signal, listen }) {
   }
 
   function draw(now) {
-    drawn = now;
-    clearTimeout(tick);
-    tick = setTimeout(() => (document.hidden ? draw(now) : look()), now.running.length ? AT_WORK : QUIET);
+    wait(now.running.length ? AT_WORK : QUIET);
     fill(guide, guideOf(now));
     running.node.hidden = open.node.hidden = decided.node.hidden = now.empty;
     running.number(now.running.length);
@@ -43,13 +42,20 @@ export async function show({ signal, listen }) {
     decided.fill(now.decided, decidedOf, "No decision was made in the last seven days.");
   }
 
+  function wait(pause) {
+    clearTimeout(tick);
+    tick = setTimeout(() => (document.hidden ? wait(pause) : look()), pause);
+  }
+
   async function look() {
     late = 0;
     last = Date.now();
-    const now = await ask().catch(() => null); // the next look may do
-    if (!signal.aborted) draw(now ?? drawn);
+    const now = await ask().catch(() => null);
+    if (signal.aborted) return;
+    if (now) draw(now);
+    else wait(PAUSE); // a store that is just being made, a server that starts anew
   }
-  const soon = () => (late ||= setTimeout(look, Math.max(300, last + PAUSE - Date.now())));
+  const soon = () => (late ||= setTimeout(look, Math.max(FRESH, last + PAUSE - Date.now())));
   listen(soon);
   signal.addEventListener("abort", () => (clearTimeout(tick), clearTimeout(late)));
   draw(first);
