@@ -107,7 +107,10 @@ def test_a_look_that_failed_is_made_again_soon(viewer, home):
 
     def refuse_once(route):
         refused.append(route)
-        route.fulfill(status=503, json={"detail": "busy"}) if len(refused) == 1 else route.fallback()
+        if len(refused) == 1:
+            route.fulfill(status=503, json={"detail": "busy"})
+        else:
+            route.fallback()
 
     page.route("**/api/now*", refuse_once)
     write(home, part("p1", "prompt", role="user", body="Why are orders paid twice?"))

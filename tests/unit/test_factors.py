@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from tests.table import each
 from yester.clock import DAY
-from yester.model import Candidate
 from yester.recall.rank import (
     HALF_LIFE,
     IMPORTANCE,
@@ -167,20 +166,18 @@ _usable = st.frozensets(st.sampled_from(FACTORS))
 _signals = st.builds(
     Signals, _part, st.none() | _part, _part, _part, _part, _part, _part, _part
 )  # fmt: skip
-CANDIDATE = Candidate(1, "message", "", "", 1, 0, 0, b"", b"")
 
 
 def score(scale, signals):
-    return scale.score_candidate(CANDIDATE, signals, {}).score
+    return scale.score_signals(signals)
 
 
 @given(_signals, _usable)
 def test_a_score_is_the_sum_of_what_its_factors_added(signals, usable):
-    found = Scale(Weights(), usable).score_candidate(CANDIDATE, signals, {"matched": 0.7})
-    added = {name: value for name, value in found.factors.items() if name != "matched"}
+    scale = Scale(Weights(), usable)
+    added = scale.name_factors(signals)
     assert set(added) == usable
-    assert found.score == pytest.approx(sum(added.values()))
-    assert found.factors["matched"] == 0.7  # told, and no part of the score
+    assert scale.score_signals(signals) == pytest.approx(sum(added.values()))
 
 
 @given(_signals, _usable)

@@ -111,14 +111,13 @@ class Search:
         self.said: dict[TurnKey, float] = {}  # how well what was said in a turn matches as a whole
         self.cards: Mapping[TurnKey, int] = {}
         self.signals: dict[int, Signals] = {}
-        # Of each factor in a score, for this question: none where there were only exclusions.
-        self.shares: Mapping[str, float] = {}
+        self._scale = Scale(weights, frozenset())  # no factor, where there were only exclusions
         self.far = 0  # found, but neither in words nor in meaning near enough
         question = Question(self._wanted_terms(), self.result.statistics, weights)
         self.telling = question.telling
         self.words = {one.id: question.match_words(one) for one in self._candidates}
         if query.must is not None and not query.terms and not query.prefixes:
-            equals = sort_ranked(Ranked(one, 1.0, {}) for one in self._candidates)
+            equals = sort_ranked(Ranked(one, 1.0) for one in self._candidates)
             self.found = self._drop_unfulfilling(equals)
             return
         self._look_around(question)
@@ -132,6 +131,11 @@ class Search:
         touching = frozenset((*self.result.touching, *self.result.named))
         near = frozenset(self.result.near)
         return {"words": self.result.words, "vectors": near, "files": touching}
+
+    @property
+    def shares(self) -> Mapping[str, float]:
+        """Of each factor in a score, for this question."""
+        return self._scale.shares
 
     @property
     def words_unknown(self) -> bool:
@@ -152,7 +156,7 @@ class Search:
         """How far it had to go for these answers (`Answer.reach`)."""
         if not chosen or not self._query.terms:
             return ""
-        if not any(one.factors.get("matched") for one in chosen):
+        if not any(self.words[one.id].matched for one in chosen):
             return "meaning"
         return "prefix" if self.rung == "prefix" else ""
 
@@ -269,7 +273,7 @@ class Search:
             "concepts": result.concepts > 0, "project": result.project > 0,
         }  # fmt: skip
         scale = Scale(weights, frozenset(name for name, yes in usable.items() if yes))
-        self.shares = scale.shares
+        self._scale = scale
         worth = {
             key: (rank.by_type(weights.half_life, *key), rank.by_type(weights.importances, *key))
             for key in {(one.kind, one.type) for one in self._candidates}
@@ -295,11 +299,19 @@ class Search:
                 concepts.get(one.id, 0.0),
                 1.0 if result.project and one.project == result.project else 0.0,
             )
-            facts = {"matched": matched.matched}
-            if part is not None:
-                facts["cosine"] = part.cosine
-            ranked.append(scale.score_candidate(one, signals, facts))
+            ranked.append(Ranked(one, scale.score_signals(signals)))
         return ranked
+
+    def explain_score(self, one: Ranked) -> dict[str, float]:
+        """What each factor added to a score, and what is known of how well any part of it fits."""
+        if one.id not in self.signals:  # found by its files alone, or by what must be in it
+            return dict(one.adjusted)
+        parts = (one.id, *one.parts)
+        factors = self._scale.name_factors(self.signals[one.id])
+        factors["matched"] = max(self.words[part].matched for part in parts)
+        if one.id in self.near:
+            factors["cosine"] = max(self.near[part].cosine for part in parts if part in self.near)
+        return {**factors, **one.adjusted}
 
     def fold_turns(self, found: Iterable[Ranked]) -> list[Ranked]:
         """The answers: of each turn the best item, raised by what was said in the turn as a whole
@@ -315,7 +327,7 @@ class Search:
         by_id = {one.id: one for one in self._candidates} if self.result.edited else {}
         for place, (_, item) in self.result.edited.items():
             if weights.worked and item in by_id:
-                folded.setdefault(place, [Ranked(by_id[item], weights.worked_alone, {})])
+                folded.setdefault(place, [Ranked(by_id[item], weights.worked_alone)])
         if not folded:
             return answers
         for turn, (best, *others) in folded.items():
@@ -325,19 +337,12 @@ class Search:
             edited, _ = self.result.edited.get(turn, (0, 0))
             said = weights.said * self.said.get(turn, 0.0)
             worked = weights.worked * rank.matched_share(edited, files)
-            factors = best.factors
-            if self._asked.explain:
-                # What is known of how well any of it fits is known of the turn.
-                factors = factors | {
-                    name: max(one.factors.get(name, 0.0) for one in (best, *others))
-                    for name in rank.TOLD
-                    if name in factors
-                }
-                added = {"said": said, "worked": worked}
-                factors |= {name: value for name, value in added.items() if value}
+            added = {"said": said, "worked": worked}
+            raised = {name: value for name, value in added.items() if value}
+            adjusted = {**best.adjusted, **raised}
             parts = tuple(one.id for one in others)
             score = best.score + said + worked
-            answers.append(best._replace(score=score, factors=factors, parts=parts))
+            answers.append(best._replace(score=score, adjusted=adjusted, parts=parts))
         return sort_ranked(answers)
 
     def read_best(self, found: Sequence[Ranked]) -> None:

@@ -185,12 +185,13 @@ class Wanted:
 
 
 class Ranked(NamedTuple):
-    """A candidate with its score; where it stands for its turn, also the other items of that turn
-    that were found, the best first; and near-duplicates that it stands for."""
+    """A candidate with its score, and what has raised or lowered that; where it stands for its
+    turn, also the other items of that turn that were found, the best first; and near-duplicates
+    that it stands for."""
 
     candidate: Candidate
     score: float
-    factors: dict[str, float]
+    adjusted: Mapping[str, float] = {}
     parts: tuple[int, ...] = ()
     alike: tuple[int, ...] = ()
 
@@ -336,22 +337,21 @@ class Scale:
         whole = 1.0 if weights.relative else sum(used.values())
         self.shares = {name: weight / (whole or 1.0) for name, weight in used.items()}
         place = Signals._fields.index
-        self._places = [(name, place(name), share) for name, share in self.shares.items()]
+        self._places = [(place(name), share) for name, share in self.shares.items()]
 
-    def score_candidate(
-        self, candidate: Candidate, signals: Signals, told: Mapping[str, float]
-    ) -> Ranked:
-        """The score, and what each factor added to it; `told` are facts that added nothing."""
-        factors: dict[str, float] = {}
-        score = 0.0
-        for name, place, share in self._places:
-            value = signals[place]
-            if value is None:
-                value = self._unembedded * signals.keyword
-            factors[name] = added = share * value
-            score += added
-        factors.update(told)
-        return Ranked(candidate, score, factors)
+    def score_signals(self, signals: Signals) -> float:
+        return sum(self._weigh_signals(signals))
+
+    def name_factors(self, signals: Signals) -> dict[str, float]:
+        """What each factor adds to the score."""
+        return dict(zip(self.shares, self._weigh_signals(signals), strict=True))
+
+    def _weigh_signals(self, signals: Signals) -> list[float]:
+        unembedded = self._unembedded * signals[0]
+        return [
+            share * (unembedded if (value := signals[place]) is None else value)
+            for place, share in self._places
+        ]
 
 
 def adjust_score(ranked: Ranked, why: str, by: float) -> Ranked:
@@ -360,7 +360,7 @@ def adjust_score(ranked: Ranked, why: str, by: float) -> Ranked:
     if not by:
         return ranked
     score = ranked.score + by * (1.0 - ranked.score if by > 0 else ranked.score)
-    return ranked._replace(score=score, factors={**ranked.factors, why: score - ranked.score})
+    return ranked._replace(score=score, adjusted={**ranked.adjusted, why: score - ranked.score})
 
 
 def sort_ranked(found: Iterable[Ranked]) -> list[Ranked]:

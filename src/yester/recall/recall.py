@@ -195,7 +195,7 @@ def answer_question(
                 hit = replace(hit, excerpt=excerpt, speaker=item.role)
             if asked.explain:
                 by = tuple(name for name, ids in search.arms.items() if item.id in ids)
-                hit = replace(hit, factors=best.factors, arms=by or ("neighbours",))
+                hit = replace(hit, factors=search.explain_score(best), arms=by or ("neighbours",))
             hits.append(hit)
     reach = "" if query.must is not None else search.describe_reach(page)
     here = search.result.projects.get(asked.project, asked.project)
