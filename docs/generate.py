@@ -18,7 +18,7 @@ from typing import Any
 import click
 import msgspec
 
-from yester.agents.descriptors import AGENTS, CLAUDE_EVENTS, Agent
+from yester.agents.descriptors import AGENTS, CLAUDE_EVENTS, INSTALLABLE, Agent
 from yester.config import SETTINGS
 from yester.faces.cli.app import cli
 from yester.faces.http.table import ALL_ENDPOINTS, SEARCH, SHARED, write_default
@@ -159,10 +159,10 @@ def _abilities(agent: Agent) -> str:
     setup, ours = agent.setup, set(agent.events.values())
     claude = agent.name == "claude-code"
     again = claude or ({"SessionStart", "PostCompact"} <= ours and not agent.owes_start)
-    script = bool(setup and any(name.endswith(".js") for name in setup.links))
-    manifest = bool(setup and "manifest" in setup.files.values())
-    server = bool(setup and (claude or script or manifest or setup.servers or setup.add))
-    skill = setup and (claude or manifest or any("mem-search" in name for name in setup.links))
+    script = any(name.endswith(".js") for name in setup.links)
+    manifest = "manifest" in setup.files.values()
+    server = bool(claude or script or manifest or setup.servers or setup.add)
+    skill = claude or manifest or any("mem-search" in name for name in setup.links)
     cells = [
         "yes" if claude or "SessionStart" in ours else "–",
         "yes" if claude or {"UserPromptSubmit"} <= ours.intersection(agent.answerable) else "–",
@@ -180,14 +180,14 @@ _RECORDED = ("specstory", "aider")
 
 
 def _live(agent: Agent) -> str:
-    if agent.setup is None:
+    if agent not in INSTALLABLE:
         return "no"
     return "yes, by a bell" if agent.bell else "yes"
 
 
 def _places(agent: Agent) -> str:
     setup = agent.setup
-    if setup is None:
+    if agent not in INSTALLABLE:
         return "–"
     links = [f"link `{place}`" for place in setup.links]
     merged = [f"entries in `{name}`" for name in (setup.hooks, setup.servers) if name]

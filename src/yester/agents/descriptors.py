@@ -69,7 +69,7 @@ class Agent:
     loads: tuple[str, ...] = ()
     cannot: tuple[str, ...] = ()
     events: Mapping[str, str] = field(default_factory=dict)
-    setup: Setup | None = None
+    setup: Setup = Setup()
 
     def tells_of(self, event: str) -> bool:
         """Has it an event that says so?"""
@@ -77,10 +77,8 @@ class Agent:
 
 
 def _describe_agent(name: str, row: Mapping[str, Any]) -> Agent:
-    fields = _freeze_lists(row)
-    if "setup" in row:
-        fields["setup"] = Setup(**_freeze_lists(row["setup"]))
-    return Agent(name, **fields)
+    setup = Setup(**_freeze_lists(row.get("setup", {})))
+    return Agent(name, **{**_freeze_lists(row), "setup": setup})
 
 
 def _freeze_lists(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,7 +87,7 @@ def _freeze_lists(row: Mapping[str, Any]) -> dict[str, Any]:
 
 AGENTS = {name: _describe_agent(name, row) for name, row in _TABLE["agent"].items()}
 CLAUDE_CODE = AGENTS["claude-code"]
-INSTALLABLE = tuple(agent for agent in AGENTS.values() if agent.setup)
+INSTALLABLE = tuple(AGENTS[name] for name, row in _TABLE["agent"].items() if "setup" in row)
 
 
 def find_agent(name: str) -> Agent:

@@ -31,7 +31,7 @@ import msgspec
 
 import yester
 from yester.agents.base import list_folders
-from yester.agents.descriptors import CLAUDE_CODE, INSTALLABLE, Agent, Setup, find_agent
+from yester.agents.descriptors import CLAUDE_CODE, INSTALLABLE, Agent, find_agent
 from yester.config import Config
 from yester.errors import InstallError
 from yester.files import replace_file
@@ -90,7 +90,7 @@ def _make_own_files(
     agent: Agent, home: Path, files: Mapping[str, bytes]
 ) -> Iterator[tuple[str, bytes]]:
     """What an agent wants to find in a folder or file of its own."""
-    for name, kind in agent.setup.files.items() if agent.setup else ():
+    for name, kind in agent.setup.files.items():
         place = f"clients/{agent.name}/{name}"
         if kind == "hooks":
             yield place, _write_json(make_hooks(agent, home))
@@ -105,7 +105,7 @@ def _make_own_files(
 def make_hooks(agent: Agent, home: Path) -> dict[str, Any]:
     """The hooks of an agent in its own form. The command carries our name of the event and the
     agent's: an agent that was started inside another inherits what would tell them apart."""
-    setup = agent.setup or Setup()
+    setup = agent.setup
     hooks: dict[str, list[Any]] = {}
     for theirs, ours in agent.events.items():
         command = hook_command(agent, home, ours)
@@ -255,12 +255,8 @@ class Place(msgspec.Struct, frozen=True):
     agent: Agent
     folder: Path
 
-    @property
-    def setup(self) -> Setup:
-        return self.agent.setup or Setup()
-
     def steps(self) -> list[Step]:
-        copy, setup = copy_folder(self.home), self.setup
+        copy, setup = copy_folder(self.home), self.agent.setup
         steps = [Step(self._find_path(name), copy / to) for name, to in setup.links.items()]
         if setup.hooks:
             hooks = make_hooks(self.agent, self.home)
@@ -274,7 +270,7 @@ class Place(msgspec.Struct, frozen=True):
         return steps
 
     def links(self) -> list[Path]:
-        return [self._find_path(name) for name in self.setup.links]
+        return [self._find_path(name) for name in self.agent.setup.links]
 
     def _find_path(self, name: str) -> Path:
         return Path(name).expanduser() if name.startswith("~") else self.folder / name
@@ -310,7 +306,7 @@ def agent_folders(
 
     $CLAUDE_CONFIG_DIR and its like do not count: a repository can set them.
     """
-    own = agent.setup.folder if agent.setup else ""
+    own = agent.setup.folder
     folders = named or ([Path(own)] if own else list_folders(agent, config))
     return list(dict.fromkeys(path.expanduser().absolute() for path in folders))
 
@@ -365,7 +361,7 @@ def install_agent(place: Place) -> None:
             _rewrite_document(step.path, ours, step.ours)
         else:
             server = _read_server(place.home)
-            _run_program(place, [*place.setup.add, server["command"], *server["args"]])
+            _run_program(place, [*place.agent.setup.add, server["command"], *server["args"]])
         before = earlier.before if earlier else before
         after = _hash_text(_read_text(step.path) or "")
         changed[str(step.path)] = Changed(str(step.path), before, after, step.ours)
@@ -493,8 +489,8 @@ def _put_back(place: Place, one: Changed) -> None:
     if _hash_text(text) != one.after:
         if one.ours:
             _rewrite_document(path, one.ours, {})
-        elif place.setup.remove:
-            _run_program(place, place.setup.remove)
+        elif place.agent.setup.remove:
+            _run_program(place, place.agent.setup.remove)
     elif one.before is None:
         path.unlink()
     else:
