@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import yester
+from bench.batches import group_events
 from tests.readings import every_item
 from yester.cards.repeats import is_same_insight
 from yester.cards.sessions import DistilReport, distil_session
@@ -45,7 +46,7 @@ from yester.cards.turns import (
 )
 from yester.config import load_config
 from yester.fence import strip_fenced
-from yester.ingest.prepare import group_events, prepare_item
+from yester.ingest.prepare import prepare_item
 from yester.model import DISTILLED, Event, Filters, Item, Paging, Queue, replace
 from yester.project import named_project
 from yester.redact import redact, strip_private

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.batches import group_events
 from tests.capturing import SESSION, Told, leave
 from tests.readings import every_item
 from tests.stores import with_store
@@ -20,7 +21,6 @@ from yester.agents.descriptors import AGENTS
 from yester.capture.rules import change_pause, load_rules
 from yester.config import load_config
 from yester.ingest.events import Events
-from yester.ingest.prepare import group_events
 from yester.ingest.transcripts import Ingest
 from yester.model import ECHO, Event, Filters, Injection, Muted, Paging, Turn, replace
 from yester.store import maintenance_of, open_store

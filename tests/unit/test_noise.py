@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.batches import group_events
 from tests.capturing import Told
 from tests.table import each
 from yester.agents.hooks import read_payload
 from yester.config import SETTINGS
 from yester.ingest.prepare import (
     batch_window,
-    group_events,
     is_own_answer,
     no_observation,
     skipped_tools,

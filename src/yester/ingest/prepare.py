@@ -26,7 +26,6 @@ from yester.model import (
     ECHO,
     EditedLines,
     Entry,
-    Event,
     Filters,
     Injection,
     Item,
@@ -232,26 +231,6 @@ def is_own_answer(item: Item) -> bool:
     given = item.body if given is None else given
     command = given.split("\n\n", 1)[0].split("<<", 1)[0]  # without output and documents
     return _OWN_COMMAND.search(command) is not None
-
-
-def group_events(events: Iterable[Event]) -> list[list[Event]]:
-    """Uses of one tool by one agent that follow each other closely, together.
-
-    The events are those of one turn, in order: a batch never goes across a prompt. What is not
-    worth an observation neither makes nor breaks one.
-    """
-    found: list[list[Event]] = []
-    last: dict[str, list[Event]] = {}  # actor → the batch at hand
-    for event in events:
-        if not event.tool or event.skipped:
-            continue
-        batch = last.get(event.actor)
-        if batch and batch[-1].tool == event.tool and event.epoch - batch[-1].epoch <= event.window:
-            batch.append(event)
-        else:
-            last[event.actor] = [event]
-            found.append(last[event.actor])
-    return found
 
 
 # --- echoes --------------------------------------------------------------------------------------
