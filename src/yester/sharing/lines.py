@@ -13,7 +13,7 @@ Nothing names another record by the id it has in one store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import PurePath
@@ -28,11 +28,9 @@ from yester.memories.memory import TRUST, Plain, plain_form
 from yester.model import (
     DISTILLED,
     TEAM,
-    Change,
     Identity,
     Item,
     Memo,
-    Paging,
     Project,
     Session,
     replace,
@@ -40,9 +38,8 @@ from yester.model import (
     team_user,
 )
 from yester.redact import may_hold_secrets, redact, redact_value
-from yester.store.contract import Store
 from yester.text.document import content_hash
-from yester.tombstones import Key, Marks, Tombstones
+from yester.tombstones import Key, Marks
 
 _FOREIGN = "import"  # what has come from elsewhere: never distilled, never a rule, trusted little
 _NEVER = object()  # what no value is
@@ -195,68 +192,6 @@ def drop_own(line: Line) -> Line:
     """A line without what only one of the owner's machines tells another."""
     usual = _usual_values(type(line))
     return replace(line, **{name: usual[name] for name in _OWN if name in usual})
-
-
-def tell_places(
-    store: Store, items: Sequence[Item], told: set[tuple[str, ...]]
-) -> Iterator[Project | Session]:
-    """The projects and sessions of items, unless they are among those told already."""
-    for key in dict.fromkeys(item.project for item in items):
-        if (key,) not in told:
-            told.add((key,))
-            named = (one for one in store.projects() if one.key == key)
-            yield from (replace(one, name=redact(one.name), root="") for one in named)
-    for item in items:
-        place = (item.session, item.agent)
-        if item.session and place not in told:
-            told.add(place)
-            found = store.session(*place)
-            if found is not None and found.project == item.project:
-                yield clean_session(found)
-
-
-def tell_items(
-    store: Store, items: Sequence[Item], tombstones: Tombstones, private: Collection[str] = ()
-) -> Iterator[ItemLine]:
-    """Plain items as lines, in this order; ids have become names. Of private projects not even
-    those are told."""
-    evidence = store.evidence([one.id for one in items if one.source == DISTILLED])
-    named = {id_ for pairs in evidence.values() for _, id_ in pairs}
-    named |= {one.supersedes for one in items if one.supersedes}
-    shown = (one for one in store.get(sorted(named)) if one.project not in private)
-    names = {one.id: one.identity for one in shown}
-    for item in items:
-        of = tuple((n, names[id_]) for n, id_ in evidence.get(item.id, ()) if id_ in names)
-        yield ItemLine(
-            replace(clean_item(item), id=0, supersedes=0), hash_item(item), of=of,
-            supersedes=names.get(item.supersedes), anew=is_anew(item, tombstones),
-        )  # fmt: skip
-
-
-def is_anew(item: Item, tombstones: Tombstones) -> bool:
-    """Was it forgotten, and said again since?"""
-    return tombstones.knows("ref", *item.identity) and not tombstones.hides(item)
-
-
-def tell_memory(
-    store: Store,
-    memo: Memo,
-    mark: str,
-    parents: Sequence[str],
-    tombstones: Tombstones,
-    private: Collection[str] = (),
-) -> MemoryLine:
-    """A structured memory as it is now, as the version `mark`."""
-    item = memo.item
-    last = next(iter(store.entries(Change, {"item": item.id}, Paging(1))), None)
-    over = next(iter(store.get([item.supersedes])), None) if item.supersedes else None
-    over = None if over is None or over.project in private else over
-    clean = clean_memo(replace(memo, item=replace(item, id=0, supersedes=0)))
-    return MemoryLine(
-        item.source, family_ref(item.ref), mark, tuple(parents), clean,
-        over.identity if over else None, last.who if last else "",
-        redact(last.why) if last else "", last.epoch if last else 0, is_anew(item, tombstones),
-    )  # fmt: skip
 
 
 # --- versions of memories ------------------------------------------------------------------------

@@ -1,5 +1,6 @@
-"""Lines of another machine into the store. In whatever order they come, and however often, the
-outcome is the same; no clock says which of two is newer:
+"""Lines of another machine into the store (`Merge`), and those of a store for others (`Teller`). In
+whatever order they come, and however often, the outcome is the same; no clock says which of two is
+newer:
 
     forgotten   beats everything. What it names goes, and is refused whenever it comes
     an item     stays as it was told first, by its machine's own count; of two machines that have
@@ -18,7 +19,7 @@ from typing import NamedTuple
 from yester.errors import UsageError
 from yester.ingest.prepare import prepare_item
 from yester.memories.lifecycle import form_at_version
-from yester.memories.memory import plain_form
+from yester.memories.memory import plain_form, read_history
 from yester.model import (
     DISTILLED,
     TEAM,
@@ -47,6 +48,7 @@ from yester.sharing.lines import (
     Line,
     MachineLine,
     MemoryLine,
+    clean_item,
     clean_memo,
     clean_session,
     family_ref,
@@ -57,8 +59,6 @@ from yester.sharing.lines import (
     mark_of_set,
     name_heads,
     root_of,
-    tell_items,
-    tell_memory,
 )
 from yester.store import find_item, walk_items
 from yester.store.contract import Store
@@ -342,6 +342,9 @@ def kept_ref(item: Item) -> str:
     return "" if item.kind in ("memory", "note") else item.ref
 
 
+# --- out -----------------------------------------------------------------------------------------
+
+
 class Version(NamedTuple):
     """A structured memory as it is now, with what is known of it."""
 
@@ -349,31 +352,73 @@ class Version(NamedTuple):
     row: LogItem
 
 
-def tell_all(
-    store: Store, items: Sequence[Item], own: str, tombstones: Tombstones, private: Collection[str]
-) -> Iterator[tuple[Item, ItemLine | Version]]:
-    """What is to be told of items, in this order."""
-    memos = {one.item.id: one for one in store.memos(ids=[one.id for one in items]) if one.version}
-    plain = [one for one in items if one.id not in memos]
-    lines = tell_items(store, plain, tombstones, private)
-    for item in items:
-        memo = memos.get(item.id)
-        told = _tell_version(store, memo, own, tombstones, private) if memo else next(lines)
-        yield item, told
+class Teller(Part):
+    """Tells of a store's items in lines, by names that hold everywhere. `own` is this machine's in
+    the log; `private` are projects of which not even names are told."""
 
+    def __init__(self, side: Side, own: str, private: Collection[str]) -> None:
+        super().__init__(side)
+        self._own, self._private = own, private
+        self._tombstones = Tombstones(self._home)
+        self._places: set[tuple[str, ...]] = set()  # that were told
 
-def _tell_version(
-    store: Store, memo: Memo, own: str, tombstones: Tombstones, private: Collection[str]
-) -> Version:
-    item = memo.item
-    root = root_of(item.source, item.ref)
-    with store.transaction("memories"):
-        note_versions(store, root, (item.source, "memory", family_ref(item.ref)), own)
-    (row,) = store.entries(LogItem, {"item": item.id})
-    (now,) = store.memos(ids=[item.id])
-    versions = store.entries(LogVersion, {"root": root, "mark": row.head})
-    parents = versions[0].parents if versions else ()
-    return Version(tell_memory(store, now, row.head, parents, tombstones, private), row)
+    def tell_places(self, items: Sequence[Item]) -> Iterator[Project | Session]:
+        """The projects and sessions of items, each once."""
+        for key in dict.fromkeys(item.project for item in items):
+            if (key,) not in self._places:
+                self._places.add((key,))
+                named = (one for one in self.store.projects() if one.key == key)
+                yield from (replace(one, name=redact(one.name), root="") for one in named)
+        for item in items:
+            place = (item.session, item.agent)
+            if item.session and place not in self._places:
+                self._places.add(place)
+                found = self.store.session(*place)
+                if found is not None and found.project == item.project:
+                    yield clean_session(found)
+
+    def tell_items(self, items: Sequence[Item]) -> Iterator[tuple[Item, ItemLine | Version]]:
+        """What is to be told of items, in this order; ids have become names."""
+        store, ids = self.store, [one.id for one in items]
+        memos = {one.item.id: one for one in store.memos(ids=ids) if one.version}
+        evidence = store.evidence([one.id for one in items if one.source == DISTILLED])
+        named = {id_ for pairs in evidence.values() for _, id_ in pairs}
+        names = self._name_items({*named, *(one.supersedes for one in items)})
+        for item in items:
+            if item.id in memos:
+                yield item, self._tell_version(memos[item.id])
+                continue
+            of = tuple((n, names[id_]) for n, id_ in evidence.get(item.id, ()) if id_ in names)
+            plain = replace(clean_item(item), id=0, supersedes=0)
+            over, anew = names.get(item.supersedes), self._is_anew(item)
+            yield item, ItemLine(plain, hash_item(item), of=of, supersedes=over, anew=anew)
+
+    def _tell_version(self, memo: Memo) -> Version:
+        store, root = self.store, root_of(memo.item.source, memo.item.ref)
+        name = (memo.item.source, "memory", family_ref(memo.item.ref))
+        with store.transaction("memories"):
+            note_versions(store, root, name, self._own)
+        (row,) = store.entries(LogItem, {"item": memo.item.id})
+        (memo,) = store.memos(ids=[memo.item.id])
+        item = memo.item
+        versions = store.entries(LogVersion, {"root": root, "mark": row.head})
+        parents = versions[0].parents if versions else ()
+        (last,) = read_history(store, item.id, 1) or [Change(0, 0, "", "")]
+        clean = clean_memo(replace(memo, item=replace(item, id=0, supersedes=0)))
+        over = self._name_items({item.supersedes}).get(item.supersedes)
+        line = MemoryLine(
+            name[0], name[2], row.head, parents, clean, over, last.who, redact(last.why),
+            last.epoch, self._is_anew(item),
+        )  # fmt: skip
+        return Version(line, row)
+
+    def _name_items(self, ids: Collection[int]) -> dict[int, Identity]:
+        found = self.store.get(sorted(set(ids) - {0}))
+        return {one.id: one.identity for one in found if one.project not in self._private}
+
+    def _is_anew(self, item: Item) -> bool:
+        """Was it forgotten, and said again since?"""
+        return self._tombstones.knows("ref", *item.identity) and not self._tombstones.hides(item)
 
 
 def tell_dropped(store: Store, heads: Mapping[int, tuple[str, str]]) -> dict[int, MemoryLine]:

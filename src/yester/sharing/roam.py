@@ -18,6 +18,7 @@ import socket
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -47,15 +48,14 @@ from yester.sharing.lines import (
     encode_line,
     kind_of_line,
     mark_of_set,
-    tell_places,
 )
 from yester.sharing.merge import (
     Merge,
     Place,
+    Teller,
     Version,
     is_same_machine,
     kept_ref,
-    tell_all,
     tell_dropped,
 )
 from yester.sharing.segments import (
@@ -118,6 +118,8 @@ class Roam(Part):
         super().__init__(side)
         self.transport, self.report = transport, Report()
         self._private = private
+        # What was read of each machine's segments: their marks, by machine and number.
+        self._known: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
         self._outbox = self._home / "run" / "outbox"
         self._outbox.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -234,10 +236,8 @@ class Roam(Part):
     def _settle_outbox(self, listed: Sequence[SegmentName]) -> None:
         """Segments that a killed run has left: those that are committed here belong into the log,
         of the others nobody knows."""
-        there = {name.path for name in listed}
-        for path in self._outbox.iterdir():
-            name = read_name(path.name.replace(":", "/"))
-            if name is None or name.path in there or not self._is_written(name):
+        for path, name in self._outbox_files():
+            if name is None or name in listed or not self._is_written(name):
                 path.unlink()
 
     def _is_written(self, name: SegmentName) -> bool:
@@ -245,8 +245,9 @@ class Roam(Part):
         found = self.store.entries(LogSegment, where)
         return any(one.mark.startswith(name.start) for one in found)
 
-    def _outbox_files(self) -> dict[Path, str]:
-        return {path: path.name.replace(":", "/") for path in sorted(self._outbox.iterdir())}
+    def _outbox_files(self) -> list[tuple[Path, SegmentName | None]]:
+        files = sorted(self._outbox.iterdir())
+        return [(path, read_name(path.name.replace(":", "/"))) for path in files]
 
     def _check_own(self, listed: Sequence[SegmentName]) -> None:
         """The log has segments of ours that are not known here: this store was put back, or there
@@ -255,11 +256,7 @@ class Roam(Part):
         known = {
             (one.number, one.mark[:16]) for one in self.store.entries(LogSegment, {"machine": own})
         }
-        ready = {
-            (name.number, name.start)
-            for path in self._outbox_files().values()
-            if (name := read_name(path)) is not None
-        }
+        ready = {(name.number, name.start) for _, name in self._outbox_files() if name}
         there = {(one.number, one.start) for one in listed if one.machine == own}
         later = [
             one.machine
@@ -285,19 +282,17 @@ class Roam(Part):
     # --- reading ---------------------------------------------------------------------------------
 
     def _read_segments(self, key: Key, listed: Sequence[SegmentName]) -> None:
-        known: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
+        known = self._known
+        known.clear()
         for one in self.store.entries(LogSegment):
             known[one.machine, one.number].append(one.mark)
-        chains: defaultdict[str, list[SegmentName]] = defaultdict(list)
-        for name in listed:
-            chains[name.machine].append(name)
         merge = Merge(self.side, self.own)
         new = [
             name
             for name in listed
             if not any(mark.startswith(name.start) for mark in known[name.machine, name.number])
         ]
-        self._report_lost(known, listed)
+        self._report_lost(listed)
         fetched: dict[str, bytes] = {}
         stopped: set[str] = set()
         for at, name in enumerate(new):
@@ -308,7 +303,7 @@ class Roam(Part):
                 paths = [one.path for one in new[at : at + _FETCHED]]
                 fetched = self.transport.read_files(paths)
             try:
-                mark = self._read_segment(key, name, fetched.pop(name.path, None), known, merge)
+                mark = self._read_segment(key, name, fetched.pop(name.path, None), merge)
             except BadSegment as error:
                 self.report.problems.append(str(error))
                 stopped.add(name.machine)
@@ -324,14 +319,12 @@ class Roam(Part):
         add_counts(self.report.outcome, merge.outcome)
         self.report.beside = merge.beside
 
-    def _report_lost(
-        self, known: dict[tuple[str, int], list[str]], listed: Sequence[SegmentName]
-    ) -> None:
+    def _report_lost(self, listed: Sequence[SegmentName]) -> None:
         """Segments of other machines that were read, and are there no more."""
         there = {(name.machine, name.number) for name in listed}
         lost = [
             (machine, number)
-            for (machine, number), marks in known.items()
+            for (machine, number), marks in self._known.items()
             if marks and (machine, number) not in there and machine not in self.names
         ]
         if lost:
@@ -341,22 +334,14 @@ class Roam(Part):
                 f"{number} of machine {machine[:4]}; what was read stays; --new-key settles it"
             )
 
-    def _read_segment(
-        self,
-        key: Key,
-        name: SegmentName,
-        data: bytes | None,
-        known: dict[tuple[str, int], list[str]],
-        merge: Merge,
-    ) -> str:
+    def _read_segment(self, key: Key, name: SegmentName, data: bytes | None, merge: Merge) -> str:
         if data is None:
             raise BadSegment(
                 f"{name.label} is none: a link or a folder, or larger than {MOST_BYTES:,} bytes"
             )
         segment = open_segment(key, name, data)
-        before = (
-            known.get((name.machine, name.number - 1), []) if name.number > 1 else [FIRST.hex()]
-        )
+        former = self._known.get((name.machine, name.number - 1), [])
+        before = former if name.number > 1 else [FIRST.hex()]
         if not before:
             raise BadSegment(
                 f"segment {name.number - 1} of machine {name.machine[:4]} is missing; what follows "
@@ -379,43 +364,35 @@ class Roam(Part):
     def _write(self, key: Key, log: str) -> None:
         outgoing = Outgoing(self.side, self.own, self.names, self._private)
         waiting = len(outgoing.unsent)
-        for number, (lines, rows, gone) in enumerate(outgoing.parts()):
+        for number, part in enumerate(outgoing.parts()):
             self.side.progress("segments written", number, max(number + 1, waiting // _MOST_LINES))
-            self._seal(key, log, lines, rows, gone)
-            add_counts(self.report.told, Counter(map(kind_of_line, lines)))
-        files = self._outbox_files()
-        if files:
-            data = {name: path.read_bytes() for path, name in files.items()}
+            self._seal(key, log, part)
+            add_counts(self.report.told, Counter(map(kind_of_line, part.lines)))
+        if files := [(path, name.path) for path, name in self._outbox_files() if name]:
+            data = {name: path.read_bytes() for path, name in files}
             self.transport.write_files(data)
             self.report.written = len(data)
             self.report.bytes_written = sum(map(len, data.values()))
-            for path in files:
+            for path, _ in files:
                 path.unlink()
 
-    def _seal(
-        self,
-        key: Key,
-        log: str,
-        lines: Sequence[Line],
-        rows: Sequence[LogItem | LogVersion],
-        gone: Sequence[int],
-    ) -> None:
+    def _seal(self, key: Key, log: str, part: SegmentLines) -> None:
         """A segment, on the disk and then in the store's books: from there it goes into the log."""
         own = self.own
         written = self.store.entries(LogSegment, {"machine": own})
         last = max(written, key=lambda one: one.number, default=LogSegment(own, 0, FIRST.hex()))
         number = last.number + 1
-        name, mark, data = seal_segment(key, log, own, number, last.mark, lines)
+        name, mark, data = seal_segment(key, log, own, number, last.mark, part.lines)
         replace_file(self._outbox / name.path.replace("/", ":"), data, sync=True)
         with self.store.transaction("ledger"):
             self._note_writing(own)
             self.store.append([LogSegment(own, number, mark)])
             self.store.append([
                 replace(row, place=row.place or number) if isinstance(row, LogItem) else row
-                for row in rows
+                for row in part.rows
             ])  # fmt: skip
-            if gone:
-                self.store.retract(LogItem, {"item": list(gone)})
+            if part.gone:
+                self.store.retract(LogItem, {"item": list(part.gone)})
 
     # --- a new key -------------------------------------------------------------------------------
 
@@ -497,15 +474,23 @@ def _is_hidden(line: Line, tombstones: Tombstones) -> bool:
     return known or tombstones.hides(item)
 
 
-class Outgoing(Part):
+class SegmentLines(NamedTuple):
+    """The lines of a segment, the rows that say of them that they are written, and items that are
+    here no more, of which no row is needed then."""
+
+    lines: list[Line]
+    rows: list[LogItem | LogVersion]
+    gone: Sequence[int] = ()
+
+
+class Outgoing(Teller):
     """What the log lacks of a store, as lines."""
 
     def __init__(
         self, side: Side, own: str, names: Sequence[str], private: Collection[str]
     ) -> None:
-        super().__init__(side)
-        self._own, self._names, self._private = own, names, private
-        self._tombstones = Tombstones(self._home)
+        super().__init__(side, own, private)
+        self._names = names
         self.unsent = file_store(self.store).find_unsent(names)
 
     def summarise(self) -> tuple[Counter[tuple[str, str]], int]:
@@ -526,35 +511,27 @@ class Outgoing(Part):
             # What a team has shared reaches each machine from its server, and is taken back there.
             yield [item for item in found if not item.source.startswith(TEAM)]
 
-    def parts(
-        self,
-    ) -> Iterator[tuple[list[Line], list[LogItem | LogVersion], list[int]]]:
-        """The lines of a segment each, the rows that say of them that they are written, and items
-        that are here no more, of which no row is needed then."""
-        head: Line = MachineLine(redact(socket.gethostname()), self._now)
-        lines: list[Line] = [head]
-        rows: list[LogItem | LogVersion] = []
-        told: set[tuple[str, ...]] = set()
+    def parts(self) -> Iterator[SegmentLines]:
+        """One for each segment."""
+        head = MachineLine(redact(socket.gethostname()), self._now)
+        marks = list(self._list_marks())
+        part = SegmentLines([head, *(line for line, _ in marks)], [row for _, row in marks])
         size = 0
-        for line, row in self._list_marks():
-            lines.append(line)
-            rows.append(row)
         for page in self._pages():
             kept = [item for item in page if item.project not in self._private]
-            for line in tell_places(self.store, kept, told):
-                lines.append(line)
-            for line, log_row in self._tell_items(kept):
-                lines.append(line)
-                rows.append(log_row)
+            part.lines.extend(self.tell_places(kept))
+            for line, row in self._tell_page(kept):
+                part.lines.append(line)
+                part.rows.append(row)
                 size += len(encode_line(line)) if isinstance(line, ItemLine) else 1_000
-                if len(lines) >= _MOST_LINES or size >= _MOST_BYTES:
-                    yield lines, rows, []
-                    lines, rows, size = [head], [], 0
+                if len(part.lines) >= _MOST_LINES or size >= _MOST_BYTES:
+                    yield part
+                    part, size = SegmentLines([head], []), 0
         gone_lines, gone = self._list_gone()
-        lines += gone_lines
+        part = SegmentLines([*part.lines, *gone_lines], part.rows, gone)
         new = not self.store.entries(LogSegment, {"machine": self._own}, Paging(1))
-        if len(lines) > 1 or gone or new:  # one that has nothing to say says that it is there
-            yield lines, rows, gone
+        if len(part.lines) > 1 or gone or new:  # one that has nothing to say says that it is there
+            yield part
 
     def _list_marks(self) -> Iterator[tuple[Line, LogVersion]]:
         known = {one.mark for one in self.store.entries(LogVersion, {"root": FORGOTTEN})}
@@ -562,10 +539,10 @@ class Outgoing(Part):
             if one.times and (mark := mark_of_set(one)) not in known:
                 yield ForgottenLine(one.key, one.records), LogVersion(FORGOTTEN, mark)
 
-    def _tell_items(self, items: Sequence[Item]) -> Iterator[tuple[Line, LogItem]]:
+    def _tell_page(self, items: Sequence[Item]) -> Iterator[tuple[Line, LogItem]]:
         store, own = self.store, self._own
         known = {row.item: row for row in store.entries(LogItem, {"item": [i.id for i in items]})}
-        for item, line in tell_all(store, items, own, self._tombstones, self._private):
+        for item, line in self.tell_items(items):
             if isinstance(line, Version):
                 yield line.line, replace(line.row, sent=True, origin=own, place=0)
                 continue

@@ -59,11 +59,10 @@ from yester.sharing.lines import (
     read_team,
     root_of,
     team_key,
-    tell_places,
     tell_team,
     to_team,
 )
-from yester.sharing.merge import Merge, Place, Version, kept_ref, tell_all, tell_dropped
+from yester.sharing.merge import Merge, Place, Teller, Version, kept_ref, tell_dropped
 from yester.sharing.server import NotAdmitted, ServerGone, TeamServer
 from yester.sharing.team import Pushed, Told, check_place, take_out
 from yester.store import find_item, sharing_of
@@ -186,18 +185,14 @@ class Telling(NamedTuple):
         return form_line(self.line) if self.line is not None else {}
 
 
-class Unshared(Part):
+class Unshared(Teller):
     """What the team of a project lacks of a store, as lines by its names."""
 
     def __init__(self, side: Side, share: Share) -> None:
-        super().__init__(side)
-        store, self._share = side.store, share
-        self._rows = sharing_of(store)
-        self._tombstones = Tombstones(self._home)
+        others = {one.key for one in side.store.projects()} - {share.project}
+        super().__init__(side, own_machine(side.store), others)
+        self._share, self._rows = share, sharing_of(side.store)
         self._marks = Marks(bytes.fromhex(share.key), {})
-        self._own = own_machine(store)
-        keys = (one.key for one in store.projects())
-        self._others = frozenset(key for key in keys if key != share.project)
 
     def find_digest(self, identity: Identity) -> str:
         """What the server knows it by; "" where it is another's, whose key is not known here."""
@@ -218,20 +213,19 @@ class Unshared(Part):
         """Ends first: what is told anew may have the name of what has ended."""
         yield from self._ends()
         ids = self._rows.find_unshared(self._share.project)
-        told: set[tuple[str, ...]] = set()
         for at in range(0, len(ids), MOST_LINES):
             items = self.store.get(ids[at : at + MOST_LINES])
-            for place in tell_places(self.store, items, told):
+            for place in self.tell_places(items):
                 if not isinstance(place, Project):
                     yield Telling(tell_team(place, self._share.user))
-            yield from self._items(items)
+            yield from self._tell_page(items)
 
-    def _items(self, items: Sequence[Item]) -> Iterator[Telling]:
+    def _tell_page(self, items: Sequence[Item]) -> Iterator[Telling]:
         store, user = self.store, self._share.user
         project = self._share.project
         asked = {"project": project, "item": [one.id for one in items]}
         known = {row.item: row for row in store.entries(SharedItem, asked)}
-        for item, line in tell_all(store, items, self._own, self._tombstones, self._others):
+        for item, line in self.tell_items(items):
             row = SharedItem(
                 project, item.id, self.find_digest(item.identity), "", item.kind, kept_ref(item)
             )

@@ -120,13 +120,28 @@ class Member:
         if not project.startswith(("git:", "name:")):
             raise UsageError("a project is shared by its remote or its name", "give it a name")
         body = sha256(msgspec.json.encode([project, forms])).hexdigest()
-        if (known := self._find_answer(origin, batch, body)) is not None:
+        named = (origin, batch, body)
+        if (known := self._find_answer(*named)) is not None:
             return known
         with self._store.transaction("places"):
             if not self._rows.find_project_id(project):
                 self._store.put_project(bare_project(project))
         anchor = secrets.token_hex(8)
-        return self._push(anchor, project, (origin, batch, body), forms, cursor)
+        try:
+            with self._store.transaction("memories"):
+                # Another one may have come with the same number meanwhile.
+                if (known := self._find_answer(*named)) is not None:
+                    return known
+                results, told = self._take_batch(anchor, project, forms, cursor)
+                pushed = Pushed(results=results, last=batch, cursor=told)
+                return self._keep_answer(anchor, named, pushed)
+        except _NOT_THE_LINE:
+            raise
+        except _BAD_LINE:
+            pass
+        pushed = Pushed(results=self._take_apart(anchor, project, forms), last=batch)
+        with self._store.transaction("memories"):
+            return self._keep_answer(anchor, named, pushed)
 
     def _find_answer(self, origin: str, batch: int, body: str) -> Pushed | None:
         """What was answered before; or that nothing is taken."""
@@ -137,30 +152,6 @@ class Member:
         if last == _WITHDRAWN:
             return Pushed(results=[], last=last, withdrawn=True)
         return Pushed(results=[], last=last, behind=True) if batch <= last else None
-
-    def _push(
-        self,
-        anchor: str,
-        project: str,
-        named: tuple[str, int, str],
-        forms: Sequence[dict[str, Any]],
-        cursor: str,
-    ) -> Pushed:
-        origin, batch, body = named
-        try:
-            with self._store.transaction("memories"):
-                # Another one may have come with the same number meanwhile.
-                if (known := self._find_answer(origin, batch, body)) is not None:
-                    return known
-                pushed = self._take_batch(anchor, project, batch, forms, cursor)
-                return self._keep_answer(anchor, named, pushed)
-        except _NOT_THE_LINE:
-            raise
-        except _BAD_LINE:
-            pass
-        pushed = Pushed(results=self._take_apart(anchor, project, forms), last=batch)
-        with self._store.transaction("memories"):
-            return self._keep_answer(anchor, named, pushed)
 
     def _keep_answer(self, anchor: str, named: tuple[str, int, str], pushed: Pushed) -> Pushed:
         """For whoever asks the same again."""
@@ -183,17 +174,16 @@ class Member:
         return [one for part in parts for one in self._take_apart(anchor, project, part)]
 
     def _take_batch(
-        self, anchor: str, project: str, batch: int, forms: Sequence[dict[str, Any]], cursor: str
-    ) -> Pushed:
+        self, anchor: str, project: str, forms: Sequence[dict[str, Any]], cursor: str
+    ) -> tuple[list[str], str]:
+        """What became of each line, and the cursor behind them where nothing else was told since
+        this one."""
         number = self._rows.find_project_id(project)
         seen = self._rows.last_team_line(number)
         results = self._take_lines(anchor, project, forms)
-        known = _parse_cursor(cursor)
-        told = ""
-        if (known[0] if known else 0) >= seen:
-            last = self._rows.last_team_line(number)
-            told = _form_cursor(last, anchor) if last > seen else ""
-        return Pushed(results=results, last=batch, cursor=told)
+        at, _ = _parse_cursor(cursor) or (0, "")
+        last = self._rows.last_team_line(number)
+        return results, _form_cursor(last, anchor) if at >= seen and last > seen else ""
 
     def _take_lines(self, anchor: str, project: str, forms: Sequence[dict[str, Any]]) -> list[str]:
         """Inside a transaction: into the store, then beside it, for the others."""
