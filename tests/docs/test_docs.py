@@ -265,10 +265,11 @@ def test_what_stands_in_a_group_and_at_the_top_is_one_command_that_says_so():
 def test_every_row_of_a_command_is_an_argument_or_option_of_it():
     for path, rows in command_rows().items():
         context, command = click.Context(cli), cli
-        for word in path.split():
+        for word in path.split() if path != "yester" else ():
             command = command.get_command(context, word)
         wanted = [name for key, row in rows.items() for name, _ in find_rows(key, row)]
-        assert [one.name for one in command.params if one.name != "as_json"] == wanted, path
+        taken = [one.name for one in command.params]
+        assert [name for name in taken if name not in ("as_json", "version")] == wanted, path
         for one in command.params:
             assert isinstance(one, click.Argument) or one.help or one.name == "order", (path, one)
 

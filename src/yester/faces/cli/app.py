@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from errno import EISDIR, EMFILE
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -21,14 +21,7 @@ import click
 
 from yester import __version__
 from yester.errors import TOO_MANY_FILES, UsageError, YesterError
-from yester.faces.cli.screen import (
-    PATIENCE,
-    fit_line,
-    has_colours,
-    page_lines,
-    screen_streams,
-    terminal_width,
-)
+from yester.faces.cli import screen
 from yester.memory import Memory
 from yester.tables import load_table
 
@@ -142,13 +135,13 @@ class App:
     @cached_property
     def width(self) -> int:
         """The columns there are; 0: no terminal, and no end to a line."""
-        return terminal_width(sys.stdout)
+        return screen.terminal_width(sys.stdout)
 
     @cached_property
     def viewer(self) -> str:
         """Where the viewer is, for links; "" where it is not, or the terminal knows none."""
         known = {"TERM_PROGRAM", "VTE_VERSION", "KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION"}
-        if not self.width or not known & os.environ.keys() or not has_colours(sys.stdout):
+        if not self.width or not known & os.environ.keys() or not screen.has_colours(sys.stdout):
             return ""
         from yester.faces.cli.services import server_port
 
@@ -362,7 +355,7 @@ def command(
                 flags = " and ".join(said)
                 raise UsageError(f"{flags} exclude each other; leave out one of them")
             if path not in _LASTING:
-                PATIENCE.begin(f"yester {path}")
+                screen.PATIENCE.begin(f"yester {path}")
             try:
                 output = answer(app, **given)
                 if output is not None:
@@ -404,18 +397,9 @@ def _print_output(app: App, output: Output, as_json: bool, fenced: bool) -> None
 
 
 _TIMES = (
-    "epoch",
-    "updated",
-    "since",
-    "until",
-    "started",
-    "ended",
-    "oldest",
-    "newest",
-    "last",
-    "seen",
+    "epoch", "updated", "since", "until", "started", "ended", "oldest", "newest", "last", "seen",
     "date",
-)
+)  # fmt: skip
 _SECONDS = 1e11  # what is more counts milliseconds
 
 
@@ -453,9 +437,9 @@ def _print_lines(app: App, lines: Iterable[str], fenced: bool) -> None:
         if body := "\n".join(lines).strip("\n"):
             click.echo(fence_text("memory", body, "printed by yester"))
         return
-    fitting = (fit_line(line, app.width) for line in lines) if app.width else lines
+    fitting = (screen.fit_line(line, app.width) for line in lines) if app.width else lines
     if app.width and app.pages and sys.stdin.isatty():
-        page_lines(fitting)
+        screen.page_lines(fitting)
         return
     for line in fitting:
         click.echo(line)
@@ -463,7 +447,7 @@ def _print_lines(app: App, lines: Iterable[str], fenced: bool) -> None:
 
 def print_note(text: str) -> None:
     """Beside the answer: what is being done, or what to do next."""
-    click.echo(fit_line(text, terminal_width(sys.stderr)), err=True)
+    click.echo(screen.fit_line(text, screen.terminal_width(sys.stderr)), err=True)
 
 
 def print_warning(text: str) -> None:
@@ -520,7 +504,7 @@ def long_run(label: str, total: int) -> Iterator[Callable[[int], None]]:
     if not sys.stderr.isatty() or not total:
         yield lambda _: None
         return
-    PATIENCE.end()
+    screen.PATIENCE.end()
     # The stream behind the screen: a bar moves the cursor.
     with click.progressbar(length=total, label=label, file=sys.__stderr__) as bar:
         yield bar.update
@@ -546,8 +530,8 @@ class Command(_Named):
             return super().parse_args(ctx, args)
         except click.BadParameter as first:
             faults = "\n".join(self._list_faults(ctx, given, first))
-            room = max(terminal_width(sys.stderr) - len("Error: "), 0)
-            raise click.UsageError(fit_line(faults, room), ctx) from None
+            room = max(screen.terminal_width(sys.stderr) - len("Error: "), 0)
+            raise click.UsageError(screen.fit_line(faults, room), ctx) from None
 
     def _list_faults(
         self, ctx: click.Context, args: list[str], first: click.BadParameter
@@ -682,18 +666,7 @@ class _FrontPage(LazyGroup):
     cls=_FrontPage, invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
-@click.option(
-    "--home",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="yester's folder (default: $YESTER_HOME, else ~/.yester).",
-)
-@click.option(
-    "--database",
-    default="",
-    metavar="URL",
-    help="Where the memory is kept, for this call: postgresql://USER@HOST/DATABASE.",
-)
-@click.option("--no-pager", is_flag=True, help="Print long answers as they are.")
+@partial(add_parameters, path="yester")
 @click.version_option(__version__, "-V", "--version", prog_name="yester")
 @click.pass_context
 def cli(ctx: click.Context, home: Path | None, database: str, no_pager: bool) -> None:
@@ -715,7 +688,7 @@ def cli(ctx: click.Context, home: Path | None, database: str, no_pager: bool) ->
 
 
 def main() -> None:
-    with screen_streams():
+    with screen.screen_streams():
         code = _run_to_code()
     sys.exit(code)
 
@@ -747,7 +720,7 @@ def _run_to_code() -> int:
             fix = "a file of ours belongs there: move that folder away"
         said = f"{error.filename}: {error.strerror}; {fix}"
         code, said = 3, TOO_MANY_FILES if error.errno == EMFILE else said
-    print(fit_line(f"yester: {said}", terminal_width(sys.stderr)), file=sys.stderr)  # noqa: T201
+    print(screen.fit_line(f"yester: {said}", screen.terminal_width(sys.stderr)), file=sys.stderr)  # noqa: T201
     return code
 
 

@@ -9,14 +9,8 @@ from typing import Any
 
 from yester.clock import format_day
 from yester.errors import UsageError, YesterError
+from yester.faces.cli import screen
 from yester.faces.cli.app import App, Output, command, read_id, read_secret, tell_progress
-from yester.faces.cli.screen import (
-    align_rows,
-    count_noun,
-    describe_items,
-    table_lines,
-    terminal_width,
-)
 from yester.faces.cli.services import drain_spool, rest_worker
 from yester.operations import forget
 from yester.operations.privacy import Privacy, Stored, VerifyRequest, show_privacy, verify_absence
@@ -62,7 +56,7 @@ def _forgetting_lines(found: forget.Forgetting) -> Iterator[str]:
     yield found.message
     if found.items:
         span = f"{format_day(found.oldest)} to {format_day(found.newest)}"
-        yield f"  {describe_items(found.kinds)}; {span}"
+        yield f"  {screen.describe_items(found.kinds)}; {span}"
     if found.derived:
         yield f"  {found.derived:,} of these were made from the others (cards, summaries, rules)"
     if found.marked:
@@ -72,7 +66,7 @@ def _forgetting_lines(found: forget.Forgetting) -> Iterator[str]:
         (f"  #{one.id}", one.kind, format_day(one.date), one.project, one.title)
         for one in found.samples
     ]
-    yield from align_rows(samples, terminal_width(sys.stdout), flexible=4)
+    yield from screen.align_rows(samples, screen.terminal_width(sys.stdout), flexible=4)
     yield from _backup_lines(found)
     if found.elsewhere:
         yield "It stands elsewhere too, where yester leaves it alone. To remove it there:"
@@ -86,7 +80,7 @@ def _forgetting_lines(found: forget.Forgetting) -> Iterator[str]:
 def _backup_lines(found: forget.Forgetting | forget.Redacted) -> Iterator[str]:
     if found.backups:
         told = "written anew" if found.done else "to be written anew"
-        yield f"  {count_noun(len(found.backups), 'backup')} {told}"
+        yield f"  {screen.count_noun(len(found.backups), 'backup')} {told}"
     for name, why in found.dropped.items():
         yield f"  backup {name} could not be read and is gone ({why})"
 
@@ -137,11 +131,11 @@ def _describe_project(one: Stored) -> dict[str, Any]:
 
 def _privacy_lines(found: Privacy) -> Iterator[str]:
     yield f"Stored in {found.home}, readable for you alone:"
-    yield from table_lines([_describe_project(one) for one in found.projects])
+    yield from screen.table_lines([_describe_project(one) for one in found.projects])
     yield ""
     for file in found.files:
         size = f"{file.bytes / 1e6:,.1f} MB"
-        yield f"  {file.what}: {count_noun(file.files, 'file')}, {size}"
+        yield f"  {file.what}: {screen.count_noun(file.files, 'file')}, {size}"
     yield f"\nExcluded, so that nothing is kept of it: {', '.join(found.excluded) or 'nothing'}"
     yield "What leaves this machine:" + ("" if found.leaves else " nothing")
     yield from (f"  {one.what} → {one.where}  ({one.setting})" for one in found.leaves)

@@ -22,14 +22,9 @@ from yester.capture.question import ask_health, ask_worker
 from yester.capture.spool import open_spool
 from yester.clock import format_minute
 from yester.errors import StoreBusy, UsageError, YesterError
+from yester.faces.cli import status
 from yester.faces.cli.app import App, Output, command, print_note, read_address
 from yester.faces.cli.screen import count_noun
-from yester.faces.cli.status import (
-    describe_status,
-    describe_worker,
-    explain_silence,
-    status_lines,
-)
 from yester.memory import Memory
 from yester.store import is_server_url, open_gate
 from yester.worker import process
@@ -200,7 +195,7 @@ def _has_ended(home: Path, name: str, pid: int, patience: float, killed: bool = 
 @command("worker status")
 def worker_status_command(app: App) -> Output:
     """Say whether the worker is running. Exit code 1: it is not."""
-    found = describe_worker(app.home)
+    found = status.describe_worker(app.home)
     if found["running"]:
         line = (
             f"running since {format_minute(int(found['started'] * 1000))}: pid {found['pid']}, "
@@ -208,7 +203,7 @@ def worker_status_command(app: App) -> Output:
             f"{count_noun(found['events'], 'event')}"
         )
     else:
-        line = explain_silence(found)
+        line = status.explain_silence(found)
         if not found["pid"]:
             from yester.operate.install import recorded_places
 
@@ -228,12 +223,12 @@ def worker_drain_command(app: App) -> Output:
     while not finished:
         taken, finished = drain_spool(app.home)
         events += taken
-        worker = {"running": True} if finished else describe_worker(app.home)
+        worker = {"running": True} if finished else status.describe_worker(app.home)
         before, signs = signs, _signs_of_work(app.home, worker.get("pid", 0))
         if worker["running"] or not worker["pid"] or signs != before:
             answered = time.monotonic()
         if time.monotonic() > answered + _SILENT:
-            raise YesterError(f"the worker {explain_silence(worker)}, then ask again")
+            raise YesterError(f"the worker {status.explain_silence(worker)}, then ask again")
         if not finished and time.monotonic() > deadline:
             raise StoreBusy(f"{app.home}: the store could not be written to for 10 minutes")
         time.sleep(0.0 if finished else 0.05)
@@ -269,8 +264,8 @@ def drain_spool(home: Path) -> tuple[int, bool]:
 @command("status")
 def status_command(app: App) -> Output:
     """Show what the memory holds, how big it is and what waits to be taken in."""
-    status = describe_status(app.memory)
-    return Output(status, status_lines(app.memory, status))
+    found = status.describe_status(app.memory)
+    return Output(found, status.status_lines(app.memory, found))
 
 
 @command("statusline", plain=True)
@@ -393,13 +388,14 @@ def _serve_many(
     sock = open_socket(wanted, exactly=True, address=listen)
     memory = Memory(app.home, environ, who="http", origin="agent", database=url)
     host = f"[{listen}]" if ":" in listen else listen
-    _say(f"serving http{'s' if tls else ''}://{host}:{sock.getsockname()[1]}, pid {os.getpid()}")
+    where = f"http{'s' if tls else ''}://{host}:{sock.getsockname()[1]}"
+    print_note(f"serving {where}, pid {os.getpid()}")  # whoever started it collects its log
 
     def say_failure(what: str, error: BaseException) -> None:
-        _say(process.describe_failure(what, error))
+        print_note(process.describe_failure(what, error))
 
     serve_many(TeamApp(memory, gate, say_failure, metrics_token=token), sock, **tls)
-    _say("ended")
+    print_note("ended")
 
 
 def _check_address(listen: str, encrypted: bool, behind_proxy: bool) -> None:
@@ -428,11 +424,6 @@ def _load_certificate(cert: Path | None, key: Path | None) -> dict[str, str]:
     except OSError as error:  # ssl.SSLError is one
         raise UsageError(f"{cert} and {key} cannot be used for TLS ({error})") from None
     return {"ssl_certfile": str(cert), "ssl_keyfile": str(key)}
-
-
-def _say(text: str) -> None:
-    """A server's log goes where whoever started it collects it."""
-    click.echo(text, err=True)
 
 
 @command("ui", plain=True)

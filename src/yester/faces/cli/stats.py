@@ -19,16 +19,8 @@ from yester.capture.question import ask_health
 from yester.clock import format_day
 from yester.context.talk import trivial
 from yester.errors import ConfigError
+from yester.faces.cli import screen
 from yester.faces.cli.app import App, Output, choose_filters, command, print_note
-from yester.faces.cli.screen import (
-    Whole,
-    count_noun,
-    describe_items,
-    fact_lines,
-    make_bold,
-    style_text,
-    table_lines,
-)
 from yester.llm.budget import DAY, day_of, known_prices, open_asker
 from yester.memory import Memory
 from yester.model import Filters, Hit, replace
@@ -55,10 +47,8 @@ def stats_command(app: App, days: int, prices: bool) -> Output:
     if prices:
         return _show_prices()
     request, since = figures.StatsRequest(days=days), day_of(app.now) - (days - 1) * DAY
-    contents, spend = (
-        figures.count_contents(app.memory, request),
-        figures.count_spending(app.memory, request),
-    )
+    contents = figures.count_contents(app.memory, request)
+    spend = figures.count_spending(app.memory, request)
     series = figures.count_days(app.memory, figures.SeriesRequest(days=min(days, _MOST_DAYS)))
     refined, llm = refinement_totals(app.reading, since), _describe_llm(app)
     value = structs.asdict(contents) | structs.asdict(spend)
@@ -77,26 +67,20 @@ def projects_command(
     A folder that names a project's remote without holding its first commit (a shallow clone, a copy
     that began anew) is a project of its own until you say that it is the same (--join).
     """
-    from yester.operations.projects import (
-        JoinRequest,
-        PrivateRequest,
-        join_folder,
-        list_projects,
-        set_private,
-    )
+    from yester.operations import projects
     from yester.operations.share import warn_shared
 
     for names, kept in ((private, True), (shared, False)):
         for name in names:
-            set_private(app.memory, PrivateRequest(key=name, private=kept))
+            projects.set_private(app.memory, projects.PrivateRequest(key=name, private=kept))
     for folder in joined:
-        done = join_folder(app.memory, JoinRequest(folder=folder))
-        items = count_noun(done.items, "item")
+        done = projects.join_folder(app.memory, projects.JoinRequest(folder=folder))
+        items = screen.count_noun(done.items, "item")
         print_note(f"{done.folder} belongs to {done.project} now, with {items} stored before")
     warnings = filter(None, [warn_shared(app.memory, name) for name in private])
-    found = list_projects(app.memory)
+    found = projects.list_projects(app.memory)
     nothing = "No projects yet. Run: yester index"
-    lines = table_lines(found.projects, "", "name", "private", "items", "sessions", "root")
+    lines = screen.table_lines(found.projects, "", "name", "private", "items", "sessions", "root")
     return Output(found, lines, nothing, found.projects, warnings=warnings)
 
 
@@ -108,8 +92,8 @@ def _total_lines(
     if price:
         model += f" (${price.read:.2f} in and ${price.written:.2f} out per million tokens)"
     unset = llm["provider"] == "none"
-    return fact_lines(9, {
-        "items": describe_items(contents.items),
+    return screen.fact_lines(9, {
+        "items": screen.describe_items(contents.items),
         "llm": "none is set; nothing is sent and nothing costs anything" if unset else model,
         "": llm["problem"] and f"not used: {llm['problem']}",
         "today": (today.tokens or not unset) and f"${today.cost:.4f} of ${limits.dollars:.2f}, "
@@ -140,9 +124,9 @@ def _error_rows(series: figures.Series) -> list[dict[str, Any]]:
 def _stats_lines(
     contents: figures.Stats, spend: figures.Spend, refined: Refinements, series: figures.Series
 ) -> Iterator[str]:
-    days = count_noun(contents.days, "day")
+    days = screen.count_noun(contents.days, "day")
     if refined.turns or refined.kept:
-        turns = count_noun(refined.turns, "turn")
+        turns = screen.count_noun(refined.turns, "turn")
         why = f"; the last of these: {refined.reason}" if refined.reason else ""
         yield f"refined    {turns} in {days}, {refined.kept:,} kept as found{why}"
     calls = [row if row.outcome else replace(row, outcome="under way") for row in spend.spend]
@@ -153,7 +137,7 @@ def _stats_lines(
         (contents.reflexes, f"told at the moment of action in {days}, and what followed"),
         (_error_rows(series), f"errors in {days} (UTC)"),
     ):
-        yield from table_lines(rows, title)
+        yield from screen.table_lines(rows, title)
     if contents.distilled or contents.shown:
         yield contents.note
 
@@ -162,7 +146,7 @@ def _show_prices() -> Output:
     prices, as_of = known_prices(), load_table("prices")["as_of"]
     rows = [{"model": name, "in": one.read, "out": one.written} for name, one in prices.items()]
     title = f"dollars for a million tokens, as of {as_of}; llm.price goes over it"
-    return Output({"as_of": as_of, "dollars_per_million": prices}, table_lines(rows, title))
+    return Output({"as_of": as_of, "dollars_per_million": prices}, screen.table_lines(rows, title))
 
 
 # --- how well recall does on what is really stored here -------------------------------------------
@@ -198,7 +182,7 @@ def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
     if len(asked) < bench.LEAST_QUESTIONS:
         value = {"questions": len(asked), "sessions": len(past)}
         return Output(value, (), _TOO_FEW.format(
-            count_noun(len(asked), "question"), count_noun(len(past), "session")
+            screen.count_noun(len(asked), "question"), screen.count_noun(len(past), "session")
         ))  # fmt: skip
     with Memory(app.home, os.environ, ask_worker=None, database=app.database) as memory:
 
@@ -218,11 +202,12 @@ def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
 
 def _report_lines(report: bench.Report, sessions: int, waiting: int) -> Iterator[str]:
     yield (
-        f"{count_noun(report.questions, 'question')} from {count_noun(sessions, 'session')} "
-        f"in {count_noun(report.projects, 'project')}; on average {report.relevant:.1f} of "
+        f"{screen.count_noun(report.questions, 'question')} from "
+        f"{screen.count_noun(sessions, 'session')} in "
+        f"{screen.count_noun(report.projects, 'project')}; on average {report.relevant:.1f} of "
         f"{report.earlier:.0f} earlier sessions are right\n"
     )
-    yield from table_lines([
+    yield from screen.table_lines([
         {"ranking": label}
         | {name: _format_mean(mean) for name, mean in report.rankings[of].items()}
         for of, label in _ROWS.items()
@@ -234,7 +219,8 @@ def _report_lines(report: bench.Report, sessions: int, waiting: int) -> Iterator
         "In brackets: 95 % intervals (bootstrap over the questions)."
     )
     if waiting:
-        yield f"{count_noun(waiting, 'item')} wait for vectors: found by words alone until then."
+        items = screen.count_noun(waiting, "item")
+        yield f"{items} wait for vectors: found by words alone until then."
     yield f"\n{_NOT_MEASURED}"
 
 
@@ -278,7 +264,7 @@ def _found_lines(app: App) -> Iterator[str]:
     agents = ", ".join(f"{number:,} of {name}" for name, number in sessions.most_common())
     times = sorted(one.st_mtime for _, one in found)
     days = dict.fromkeys(format_day(int(at * 1000)) for at in (times[0], times[-1]))
-    yield f"Found {count_noun(len(found), 'session')}: {agents}"
+    yield f"Found {screen.count_noun(len(found), 'session')}: {agents}"
     yield f"  {size / 1e6:,.1f} MB, {' to '.join(days)}. None of it is in yester's memory yet.\n"
     took = "seconds" if size < 60 * _RATE else f"about {size / _RATE / 60:.0f} min"
     yield _next_step("yester index", f"reads them ({took}; stop it whenever you like)")
@@ -289,9 +275,10 @@ def _found_lines(app: App) -> Iterator[str]:
 
 def _stored_lines(app: App, counts: Counts, found: list[Finding]) -> Iterator[str]:
     agents, worker = _installed_in(app), ask_health(app.home)
-    kept = f"{count_noun(counts.sessions, 'session')} in {count_noun(counts.projects, 'project')}"
+    projects = screen.count_noun(counts.projects, "project")
+    kept = f"{screen.count_noun(counts.sessions, 'session')} in {projects}"
     since = f", since {format_day(counts.oldest)}" if counts.oldest else ""
-    yield make_bold(f"yester remembers {kept}{since}.")
+    yield screen.make_bold(f"yester remembers {kept}{since}.")
     if agents:
         running = "the worker runs" if worker else "the worker starts with the next session"
         yield f"It is used by {', '.join(agents)}; {running}."
@@ -304,7 +291,7 @@ def _stored_lines(app: App, counts: Counts, found: list[Finding]) -> Iterator[st
     if not agents:
         yield _next_step("yester install", "lets your agents use it (asks first)")
     if undistilled := app.reading.totals("undistilled")[0][0]:
-        what = f"looks through {count_noun(undistilled, 'session')} for findings"
+        what = f"looks through {screen.count_noun(undistilled, 'session')} for findings"
         yield _next_step("yester distil --backfill", what)
     yield _next_step('yester recall "why did we …"', "asks")
     yield _next_step("yester ui", "opens the viewer")
@@ -312,15 +299,15 @@ def _stored_lines(app: App, counts: Counts, found: list[Finding]) -> Iterator[st
 
 
 def describe_findings(found: list[Finding]) -> Iterator[str]:
-    yield make_bold("From your own history:")
+    yield screen.make_bold("From your own history:")
     for one in found:
         yield f"  {one.project}: {one.text}" if one.project else f"  {one.text}"
-        yield Whole(f"      keep:    {one.keep}")
-        yield Whole(f"      dismiss: {one.dismiss}")
+        yield screen.Whole(f"      keep:    {one.keep}")
+        yield screen.Whole(f"      dismiss: {one.dismiss}")
 
 
 def _next_step(words: str, what: str) -> str:
-    return f"  {style_text(f'{words:<28}', '1')}  {what}"
+    return f"  {screen.style_text(f'{words:<28}', '1')}  {what}"
 
 
 def _installed_in(app: App) -> list[str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from yester.agents.descriptors import find_agent_here
 from yester.caller import Role, Scope
@@ -22,65 +25,67 @@ _ROLE = (
 )
 
 
-def _open_directory(app: App, database: str) -> Directory:
-    if find_agent_here():
-        raise NotYours("who may use a server is the user's to say", "yester team is theirs")
-    url = read_address(database) or app.database
-    if not is_server_url(url):
-        raise UsageError("say which database: --database postgresql://OWNER@HOST/DATABASE")
-    return open_directory(url, app.now)
+Answer = Callable[..., Output]
 
 
-@command("team init")
-def team_init_command(app: App, owner: str, database: str) -> Output:
+def _team_command(name: str) -> Callable[[Answer], click.Command]:
+    """A command about the accounts of a database, which its owner alone opens."""
+
+    def decorate(answer: Answer) -> click.Command:
+        @wraps(answer)
+        def run(app: App, /, database: str, **given: Any) -> Output:
+            if find_agent_here():
+                raise NotYours("who may use a server is the user's to say", "yester team is theirs")
+            url = read_address(database) or app.database
+            if not is_server_url(url):
+                raise UsageError("say which database: --database postgresql://OWNER@HOST/DATABASE")
+            with open_directory(url, app.now) as directory:
+                return answer(app, directory, **given)
+
+        return command(f"team {name}")(run)
+
+    return decorate
+
+
+@_team_command("init")
+def team_init_command(app: App, directory: Directory, owner: str) -> Output:
     """Make the tables where there are none, the tenant that the address names, and its first owner.
 
     Prints the owner's token, once. After an update of yester, and when the server's role was made
     later: run it again; whoever is in stays in, and who is known gets another token.
     """
-    with _open_directory(app, database) as directory:
-        ready = directory.protect_tables()
-        known = [one.role for one in directory.accounts() if one.name == owner and not one.ended]
-        if known not in ([], ["owner"]):
-            raise UsageError(f"{owner} is {known[0]} here; yester team add {owner} --role owner")
-        directory.put_account(owner, "owner")
-        lines = [f"tenant {directory.tenant} is ready; {owner} is its owner"]
-        made = _issue_token(app, directory, owner, "team init", 90)
-    return Output(
-        {"tenant": directory.tenant, **made}, [*lines, str(made["token"])],
-        warnings=[] if ready else [_ROLE], hint=_ONCE,
-    )  # fmt: skip
+    ready = directory.protect_tables()
+    known = [one.role for one in directory.accounts() if one.name == owner and not one.ended]
+    if known not in ([], ["owner"]):
+        raise UsageError(f"{owner} is {known[0]} here; yester team add {owner} --role owner")
+    directory.put_account(owner, "owner")
+    made = _issue_token(app, directory, owner, "team init", 90)
+    lines = [f"tenant {directory.tenant} is ready; {owner} is its owner", *made.lines]
+    return made._replace(lines=lines, warnings=[] if ready else [_ROLE])
 
 
-_ONCE = "the token is shown this once; the database keeps its hash alone"
-
-
-@command("team add")
-def team_add_command(app: App, name: str, role: Role, database: str) -> Output:
+@_team_command("add")
+def team_add_command(_: App, directory: Directory, name: str, role: Role) -> Output:
     """Let somebody in, or give somebody another role; their tokens can do no more than it allows.
 
     An owner may do everything, a member read and write, a reader read.
     """
-    with _open_directory(app, database) as directory:
-        directory.put_account(name, role)
+    directory.put_account(name, role)
     return Output({"user": name, "role": role}, [f"{name} is {role}"])
 
 
-@command("team remove")
-def team_remove_command(app: App, name: str, database: str) -> Output:
+@_team_command("remove")
+def team_remove_command(_: App, directory: Directory, name: str) -> Output:
     """Let somebody in no longer; what they wrote stays."""
-    with _open_directory(app, database) as directory:
-        ended = directory.end_account(name)
-    return Output(
-        {"user": name, "tokens": ended}, [f"{name} is out; {count_noun(ended, 'token')} ended"]
-    )
+    ended = directory.end_account(name)
+    lines = [f"{name} is out; {count_noun(ended, 'token')} ended"]
+    return Output({"user": name, "tokens": ended}, lines)
 
 
-@command("team users")
-def team_users_command(app: App, database: str) -> Output:
+@_team_command("users")
+def team_users_command(_: App, directory: Directory) -> Output:
     """List who is in, with their roles and how many tokens are good."""
-    with _open_directory(app, database) as directory:
-        found = directory.accounts()
+    found = directory.accounts()
     lines = [
         f"{one.name:<20} {'out' if one.ended else one.role:<7} {count_noun(one.tokens, 'token')}"
         for one in found
@@ -88,39 +93,36 @@ def team_users_command(app: App, database: str) -> Output:
     return Output({"users": found}, lines, "nobody is in; yester team init NAME", found)
 
 
-@command("team token")
+@_team_command("token")
 def team_token_command(
-    app: App,
-    user: str,
-    label: str,
-    scopes: Sequence[Scope],
-    projects: Sequence[str],
-    days: int,
-    database: str,
+    app: App, directory: Directory, user: str, label: str, days: int, **allowed: Sequence[Any]
 ) -> Output:
     """Make a token for somebody, and print it, once.
 
     It goes into the header `Authorization: Bearer TOKEN`.
     """
-    with _open_directory(app, database) as directory:
-        made = _issue_token(app, directory, user, label, days, scopes, projects)
-    return Output(made, [str(made["token"])], hint=_ONCE)
+    return _issue_token(app, directory, user, label, days, **allowed)
 
 
 def _issue_token(
-    app: App, directory: Directory, user: str, label: str, days: int, *allowed: Sequence[Any]
-) -> dict[str, object]:
-    """`allowed`: scopes, and projects; without them whatever the role allows."""
-    expires, (scopes, projects) = app.now + days * DAY if days else 0, allowed or ((), ())
+    app: App, directory: Directory, user: str, label: str, days: int,
+    scopes: Sequence[Scope] = (), projects: Sequence[str] = (),
+) -> Output:  # fmt: skip
+    """Without scopes or projects whatever the role allows."""
+    expires = app.now + days * DAY if days else 0
     number, token = directory.issue_token(user, label, scopes, projects, expires)
-    return {"user": user, "number": number, "token": token, "expires": expires}
+    value = {
+        "tenant": directory.tenant, "user": user, "number": number, "token": token,
+        "expires": expires,
+    }  # fmt: skip
+    hint = "the token is shown this once; the database keeps its hash alone"
+    return Output(value, [token], hint=hint)
 
 
-@command("team tokens")
-def team_tokens_command(app: App, database: str) -> Output:
+@_team_command("tokens")
+def team_tokens_command(app: App, directory: Directory) -> Output:
     """List tokens by number: whose, what for, until when, and when each was last used."""
-    with _open_directory(app, database) as directory:
-        found = directory.tokens()
+    found = directory.tokens()
     lines = []
     for one in found:
         ends = f"{'until' if one.expires > app.now else 'ended'} {format_day(one.expires)}"
@@ -131,25 +133,23 @@ def team_tokens_command(app: App, database: str) -> Output:
         lines.append(
             f"{one.id:>4} {one.user}{name}: {', '.join(one.scopes)}{where}; {state}; {used}"
         )
-    return Output(
-        {"tokens": found}, lines, "there is none; yester team token NAME makes one", found
-    )
+    nothing = "there is none; yester team token NAME makes one"
+    return Output({"tokens": found}, lines, nothing, found)
 
 
-@command("team revoke")
-def team_revoke_command(app: App, ids: Sequence[str], database: str) -> Output:
+@_team_command("revoke")
+def team_revoke_command(_: App, directory: Directory, ids: Sequence[str]) -> Output:
     """End tokens by their numbers (yester team tokens); from now on they open nothing."""
     if wrong := [one for one in ids if not one.isdecimal()]:
         raise UsageError(f"{wrong[0]!r} is no number of a token; yester team tokens lists them")
-    with _open_directory(app, database) as directory:
-        found = [(one, directory.revoke_token(int(one))) for one in ids]
+    found = [(one, directory.revoke_token(int(one))) for one in ids]
     lines = [f"token {number} of {user} is revoked" for number, user in found]
     return Output({"revoked": [int(number) for number, _ in found]}, lines)
 
 
-@command("team members")
+@_team_command("members")
 def team_members_command(
-    app: App, project: str, names: Sequence[str], everybody: bool, database: str
+    _: App, directory: Directory, project: str, names: Sequence[str], everybody: bool
 ) -> Output:
     """Make a project the named users' alone, or the whole tenant's again.
 
@@ -157,17 +157,15 @@ def team_members_command(
     """
     if bool(names) == everybody:
         raise UsageError("name the members, or say --everybody")
-    with _open_directory(app, database) as directory:
-        name = directory.limit_project(project, names)
+    name = directory.limit_project(project, names)
     whose = ", ".join(names) if names else "everybody"
     return Output({"project": name, "members": [*names]}, [f"{name} is seen by {whose}"])
 
 
-@command("team audit")
-def team_audit_command(app: App, limit: int, database: str) -> Output:
+@_team_command("audit")
+def team_audit_command(_: App, directory: Directory, limit: int) -> Output:
     """Show what was written, changed and refused, the newest first."""
-    with _open_directory(app, database) as directory:
-        found = directory.audit(limit)
+    found = directory.audit(limit)
     lines = [
         f"{format_minute(one.epoch)} {one.user or '(database)'}"
         f"{f' [{one.token}]' if one.token else ''} {one.action} {one.about} {one.outcome}"

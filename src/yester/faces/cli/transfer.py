@@ -12,16 +12,7 @@ import msgspec
 from yester.capture.rules import load_rules
 from yester.clock import format_day
 from yester.errors import NotFound, NotYours, SourceError, StoreError, UsageError
-from yester.faces.cli.app import (
-    App,
-    Output,
-    command,
-    long_run,
-    make_group,
-    print_note,
-    print_warning,
-    render_json,
-)
+from yester.faces.cli.app import App, Output, command, long_run, print_warning
 from yester.faces.cli.notes import format_diff, read_present, replace_present
 from yester.faces.cli.screen import count_noun, join_counts, join_kinds, table_lines
 from yester.files import replace_file
@@ -37,42 +28,33 @@ from yester.store.contract import Store
 _MOST_PROBLEMS = 20  # are printed
 
 
-@make_group("import", invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON what there is; ask nothing.")
-@click.pass_context
-def import_command(context: click.Context, as_json: bool) -> None:
+@command("import")
+def import_command(app: App) -> Output:
     """Import what other programs and people have written down.
 
     Without a command: looks where other memories keep theirs, shows what there is, and asks for
-    each whether to import it. Importing the same again changes nothing; what has changed since is
-    brought up to date. Nothing is ever written where it comes from.
+    each whether to import it; with --json it asks nothing. Importing the same again changes
+    nothing; what has changed since is brought up to date. Nothing is ever written where it comes
+    from.
     """
-    if context.invoked_subcommand is None:
-        _offer_imports(context.obj, as_json)
-
-
-def _offer_imports(app: App, as_json: bool) -> None:
     found = importers.find_memories(Path.home(), _IMPORTERS.values())
-    previews = [_preview(app, one) for one in found]
-    rows = [_describe_found(one, preview) for one, preview in zip(found, previews, strict=True)]
-    if as_json:
-        click.echo(render_json({"found": rows}))
-        return
-    if not found:
-        labels = ", ".join(one.label for one in _IMPORTERS.values())
-        raise NotFound(
-            f"no memory of another program is in its usual place ({labels}); "
-            "name it: yester import PROGRAM PATH"
-        )
-    click.echo("\n".join(table_lines(rows)))
-    if not sys.stdin.isatty():
-        names = dict.fromkeys(f"yester import {one.importer.name}" for one in found)
-        print_note(f"to import: {', '.join(names)}")
-        return
-    for one, preview in zip(found, previews, strict=True):
+    offers = [(one, _preview(app, one)) for one in found]
+    rows = [_describe_found(*offer) for offer in offers]
+    labels = ", ".join(one.label for one in _IMPORTERS.values())
+    names = dict.fromkeys(f"yester import {one.importer.name}" for one in found)
+    nothing = (
+        f"No memory of another program is in its usual place ({labels}); "
+        "name it: yester import PROGRAM PATH"
+    )
+    lines, hint = [*table_lines(rows)], f"to import: {', '.join(names)}" if found else ""
+    if not sys.stdin.isatty() or click.get_current_context().params["as_json"]:
+        return Output({"found": rows}, lines, nothing, found, hint=hint)
+    click.echo("\n".join(lines), nl=bool(lines))
+    for one, preview in offers:
         new = preview.records - preview.known
         if new and click.confirm(f"Import {new:,} from {one.where}?", default=False):
             click.echo(_summarise_import(_run_import(app, one)))
+    return Output(None, (), nothing, found)
 
 
 def _describe_found(found: Found, preview: Preview) -> dict[str, Any]:
@@ -90,8 +72,7 @@ def _preview(app: App, found: Found, project: str | None = None) -> Preview:
 
 def _make_places(app: App, store: Store, found: Found, project: str | None) -> Places:
     chosen = app.memory.find_project(project) if project else None
-    folders = importers.list_worked_folders(Path.home())
-    rules = load_rules(app.config)
+    folders, rules = importers.list_worked_folders(Path.home()), load_rules(app.config)
     return Places(found.importer.name, store, app.projects, rules, chosen, folders)
 
 
