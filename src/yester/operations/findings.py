@@ -23,15 +23,8 @@ from yester.context.cards import TO_COMMIT, OpenEnd, find_open_ends, read_cards
 from yester.context.endings import Ending, ending_lines, find_ending
 from yester.context.lines import card_status, one_line
 from yester.context.talk import phrase_meaning
+from yester.memories import utterances
 from yester.memories.rules import list_rules, rules_agree
-from yester.memories.utterances import (
-    MASK,
-    Utterance,
-    find_utterances,
-    own_sentences,
-    takes_back,
-    weakens_safety,
-)
 from yester.memory import Memory
 from yester.model import Failure, Feedback, Filters, Item, Paging, Project
 from yester.project import bare_project
@@ -173,7 +166,7 @@ def _find_requests(store: Store, names: Mapping[str, Project]) -> Iterator[Findi
         name = names[item.project].name if item.project in names else ""
         place = f"--project {shlex.quote(name)} " if name else ""
         times, day = f"in {len(group)} sessions", format_day(item.epoch)
-        lasts = any(one.kind == "rule" for one in find_utterances(text))
+        lasts = any(one.kind == "rule" for one in utterances.find_utterances(text))
         type_ = "rule" if lasts else "preference"
         told = times if len(group) > 1 else f"on {day}, and no rule says it yet"
         yield Finding(
@@ -201,21 +194,26 @@ def _group_requests(prompts: Iterable[Item]) -> Iterator[Sequence[_Typed]]:
 
 def _list_instructions(prompts: Iterable[Item]) -> Iterator[Sequence[_Typed]]:
     """Nothing that was taken back since, that asks for less care, or that is of one task alone."""
-    taken_back: list[Utterance] = []
+    taken_back: list[utterances.Utterance] = []
     for item in prompts:
-        found = find_utterances(item.body)
+        found = utterances.find_utterances(item.body)
         taken_back += [one for one in found if one.kind == "withdrawal"]
         for one in found:
             lasts = one.kind == "rule" and one.own and (one.sure or one.row != _OF_A_TASK)
-            gone = any(takes_back(other, one.text) for other in taken_back)
-            if lasts and not gone and not weakens_safety(one.text):
+            gone = any(utterances.takes_back(other, one.text) for other in taken_back)
+            if lasts and not gone and not utterances.weakens_safety(one.text):
                 yield [(item, one_line(one.text, _REQUEST).strip(" .!"))]
 
 
 def _read_requests(prompt: str) -> Iterator[tuple[str, frozenset[str]]]:
-    for sentence in own_sentences(prompt):
+    for sentence in utterances.own_sentences(prompt):
         text = one_line(sentence.text, _REQUEST).strip(" .!")
-        if sentence.asked or MASK in sentence.text or text.startswith("/") or "\n" in text:
+        if (
+            sentence.asked
+            or utterances.MASK in sentence.text
+            or text.startswith("/")
+            or "\n" in text
+        ):
             continue
         words = frozenset(query_terms(text)) - _FILLERS
         if _FEWEST <= len(words) <= _MOST_WORDS and not phrase_meaning(text):

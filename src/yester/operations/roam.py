@@ -19,13 +19,7 @@ from yester.operations.forget import forget_marked
 from yester.redact import redact
 from yester.sharing.exchange import Progress, Side
 from yester.sharing.keys import Key, check_library, key_file
-from yester.sharing.roam import (
-    Outgoing,
-    Report,
-    Roam,
-    load_roaming,
-    state_file,
-)
+from yester.sharing.roam import Outgoing, Report, Roam, load_roaming, state_file
 from yester.sharing.transports import open_transport
 from yester.store import store_exists
 from yester.store.contract import Store

@@ -25,16 +25,8 @@ from yester.faces.cli.rows import ROOMY
 from yester.faces.cli.screen import Whole, count_noun, table_lines
 from yester.files import replace_file
 from yester.model import UseCounts, replace
+from yester.operations import context
 from yester.operations.actions import FixRequest, find_fixes
-from yester.operations.context import (
-    ContextRequest,
-    begin_words,
-    build_context,
-    find_wanted,
-    pack_session,
-    resume_line,
-    resume_words,
-)
 from yester.operations.items import Use, describe_use, record_feedback
 from yester.recall.feedback import usefulness
 from yester.text.document import estimate_tokens, reading_cost
@@ -57,7 +49,9 @@ def context_command(
     if off := _explain_off(app, str(folder.resolve())):
         return Output(value | {"off": off}, (), f"An agent is given nothing here: {off}")
     chosen = event or ("PreToolUse" if file else "UserPromptSubmit" if text else "SessionStart")
-    given = build_context(app.memory, ContextRequest(chosen, str(folder), text, file, budget))
+    given = context.build_context(
+        app.memory, context.ContextRequest(chosen, str(folder), text, file, budget)
+    )
     rows = _describe_lines(app, given)
     value |= {"text": given.text, "shown": rows, "left": given.left}
 
@@ -220,11 +214,11 @@ def on_command(app: App, path: Path | None, everything: bool, session: str | Non
 def resume_command(app: App, session: str | None, run: bool) -> Output:
     """Print the command that takes up SESSION again in its own agent; without a name, the last
     session of this project. --run starts it."""
-    wanted = find_wanted(app.memory, session or "", str(Path.cwd()))
-    words = resume_words(wanted)
+    wanted = context.find_wanted(app.memory, session or "", str(Path.cwd()))
+    words = context.resume_words(wanted)
     if run:
         _start_program(words, wanted.cwd)
-    line = resume_line(wanted)
+    line = context.resume_line(wanted)
     value = {"session": wanted.key, "agent": wanted.agent, "cwd": wanted.cwd, "command": words}
     return Output(value, [Whole(line)])
 
@@ -233,14 +227,14 @@ def resume_command(app: App, session: str | None, run: bool) -> Output:
 def handoff_command(app: App, session: str | None, to: str, run: bool) -> Output:
     """Hand SESSION over to another agent: what was asked, done, decided and is open, and the
     command that begins a session with it. Without a name, the last session of this project."""
-    wanted, agent = find_wanted(app.memory, session or "", str(Path.cwd())), find_agent(to)
-    text = pack_session(app.memory, wanted)
+    wanted, agent = context.find_wanted(app.memory, session or "", str(Path.cwd())), find_agent(to)
+    text = context.pack_session(app.memory, wanted)
     if run:
-        _start_program(begin_words(agent, text), wanted.cwd)
+        _start_program(context.begin_words(agent, text), wanted.cwd)
     path = app.home / "run" / f"handoff-{wanted.id}.md"
     replace_file(path, text + "\n")
     marker = "\0"
-    shown = shlex.join(begin_words(agent, marker)).replace(
+    shown = shlex.join(context.begin_words(agent, marker)).replace(
         shlex.quote(marker), f'"$(cat {shlex.quote(str(path))})"'
     )
     place = f"cd {shlex.quote(wanted.cwd)} && " if wanted.cwd else ""

@@ -25,17 +25,8 @@ from starlette.types import Receive, Scope, Send
 
 from yester import __version__
 from yester.errors import NotYours, UsageError
-from yester.faces.http import table
+from yester.faces.http import login, table
 from yester.faces.http.guard import Failed, Guard, Slowdown, read_method
-from yester.faces.http.login import (
-    ADDRESS,
-    BEARER_SECONDS,
-    PROGRAM,
-    USER,
-    Keys,
-    is_another_user,
-    take_code,
-)
 from yester.faces.http.request import Refusal, read_body, read_query
 from yester.faces.http.stream import Stream, is_cursor
 from yester.memory import Memory
@@ -110,7 +101,7 @@ def answer_request(memory: Memory, endpoint: table.Endpoint, request: Any, origi
     assert endpoint.operation is not None
     memory.origin = origin
     if memory.caller is None:
-        memory.who = "viewer" if origin == USER else "http"
+        memory.who = "viewer" if origin == login.USER else "http"
     try:
         answer = endpoint.operation(memory, request)
     except NotYours:
@@ -209,7 +200,7 @@ class App(Router):
     def __init__(
         self,
         memory: Memory,
-        keys: Keys,
+        keys: login.Keys,
         port: int,
         failed: Failed,
         *,
@@ -258,7 +249,7 @@ class App(Router):
         elif endpoint.operation is None:
             body = msgspec.json.encode(await self._own[endpoint.path](scope, request))
         else:
-            origin = scope.get("yester.origin", PROGRAM)
+            origin = scope.get("yester.origin", login.PROGRAM)
             body = await self._pool.run(answer_request, endpoint, request, origin)
         return Response(body, media_type=endpoint.content)
 
@@ -266,19 +257,19 @@ class App(Router):
         """By a one-time code, or by a grant. Neither helps another user of this machine: a link can
         be seen, and a page that another program serves can read what its tab has kept."""
         origin, grant = "", request.grant.partition(".")[0]
-        if not is_another_user(scope.get("client")):
+        if not login.is_another_user(scope.get("client")):
             if grant:
                 origin = self._keys.grants.find_origin(request.grant)
             elif request.code:
-                origin = take_code(self._memory.home, request.code, time.time())
+                origin = login.take_code(self._memory.home, request.code, time.time())
         if not origin:
             await self._slowdown.delay_answer()
             raise Refusal("grant" if grant else "code")
         token = self._keys.issue_bearer(origin, grant)
-        return table.Bearer(token=token, expires_in=BEARER_SECONDS)
+        return table.Bearer(token=token, expires_in=login.BEARER_SECONDS)
 
     async def _prove_grant(self, scope: Scope, request: table.Prove) -> table.Proof:  # noqa: ARG002
-        address = f"{ADDRESS}:{self._port}"  # never what Host says: a relay could choose that
+        address = f"{login.ADDRESS}:{self._port}"  # never what Host says: a relay could choose that
         proof = self._keys.grants.prove(request.grant, address, request.nonce)
         if not proof:
             await self._slowdown.delay_answer()
