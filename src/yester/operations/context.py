@@ -200,20 +200,17 @@ def _explain_silence(request: PreviewRequest, found: Context) -> str:
 
 
 def _build_preview(memory: Memory, request: PreviewRequest) -> Context:
-    project, cwd = None, request.cwd
+    project, cwd, name = None, request.cwd, request.project
+    if not (cwd or name):
+        newest = memory.reading.sessions(Filters(), Paging(1))
+        if not newest:
+            return Context()
+        name = newest[0].project
     if not cwd:
-        name = request.project
-        if not name:
-            newest = memory.reading.sessions(Filters(), Paging(1))
-            if not newest:
-                return Context()
-            name = newest[0].project
         project = memory.find_project(name)
         cwd = project.root
-    wanted = ContextRequest(
-        request.event, cwd, request.prompt, request.file, request.budget, project
-    )
-    return build_context(memory, wanted)
+    what = request.event, cwd, request.prompt, request.file, request.budget
+    return build_context(memory, ContextRequest(*what, project))
 
 
 def describe_omissions(cut: Sequence[Cut | Left]) -> list[LeftOut]:

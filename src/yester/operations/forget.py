@@ -84,8 +84,16 @@ class Elsewhere(Struct):
     command: str
 
 
-class Forgetting(Struct, kw_only=True):
+class Removal(Struct, kw_only=True):
+    """What both say."""
+
     done: bool
+    backups: list[str]
+    dropped: dict[str, str]
+    message: str
+
+
+class Forgetting(Removal, kw_only=True):
     items: int
     kinds: dict[str, int]
     derived: int
@@ -94,18 +102,11 @@ class Forgetting(Struct, kw_only=True):
     newest: int
     samples: list[Sample]
     marked: list[int]
-    backups: list[str]
-    dropped: dict[str, str]
     elsewhere: list[Elsewhere]
-    message: str
 
 
-class Redacted(Struct, kw_only=True):
-    done: bool
+class Redacted(Removal, kw_only=True):
     secrets: dict[str, int]
-    backups: list[str]
-    dropped: dict[str, str]
-    message: str
 
 
 # --- forget --------------------------------------------------------------------------------------

@@ -399,11 +399,9 @@ class Item(Struct, kw_only=True):
     chain: list[Row]
 
 
-class Items(Struct, kw_only=True):
-    count: int
+class Items(requests.Page, kw_only=True):
     format: fields.Form
     results: list[Row]
-    more: bool
     missing: list[int] | UnsetType = UNSET
 
 
@@ -485,18 +483,14 @@ _USES: Sequence[tuple[str, Came]] = (
 )  # fmt: skip
 
 
-class PageRequest(requests.Request, kw_only=True):
+class FeedbackRequest(requests.Request, kw_only=True):
     before: fields.Number = 0
     limit: Annotated[int, Meta(ge=1, le=500)] = 50
+    item: fields.Number = 0
 
 
-class LedgerRequest(PageRequest, kw_only=True):
+class LedgerRequest(FeedbackRequest, kw_only=True):
     session: fields.Name = ""
-    item: fields.Number = 0
-
-
-class FeedbackRequest(PageRequest, kw_only=True):
-    item: fields.Number = 0
 
 
 class GiveFeedback(requests.Request, kw_only=True):
@@ -574,11 +568,11 @@ def list_injections(memory: Memory, request: LedgerRequest) -> Ledger:
     )  # fmt: skip
 
 
-def _make_page(request: PageRequest) -> Paging:
+def _make_page(request: FeedbackRequest) -> Paging:
     return Paging(request.limit, behind=(request.before,) if request.before else ())
 
 
-def _next_page(request: PageRequest, lines: Sequence[Injection | Feedback]) -> int:
+def _next_page(request: FeedbackRequest, lines: Sequence[Injection | Feedback]) -> int:
     return lines[-1].id if len(lines) == request.limit else 0
 
 
@@ -596,21 +590,19 @@ def describe_injections(store: Store, lines: Sequence[Injection]) -> list[Ledger
         (number, prompt): _prompt_beginning(store, sessions[number], prompt)
         for number, prompt in {(line.session, line.prompt_number) for line in lines}
     }
-    shown = []
-    for line in lines:
-        item, session = items.get(line.item, _GONE), sessions[line.session]
-        shown.append(
-            requests.make_answer(
-                LedgerLine, line, kind=item.kind, type=redact(item.type),
-                title=shorten_text(redact(item.title or item.body), _TITLE),
-                project=redact(names.get(item.project, item.project)),
-                session=session.key if session else "", session_db_id=line.session,
-                score=round(line.score, 4), discovery_tokens=item.discovery_tokens,
-                used=_strongest_use(line, feedback[line.item]),
-                prompt=prompts[line.session, line.prompt_number],
-            )
-        )  # fmt: skip
-    return shown
+    return [
+        requests.make_answer(
+            LedgerLine, line, kind=item.kind, type=redact(item.type),
+            title=shorten_text(redact(item.title or item.body), _TITLE),
+            project=redact(names.get(item.project, item.project)),
+            session=session.key if session else "", session_db_id=line.session,
+            score=round(line.score, 4), discovery_tokens=item.discovery_tokens,
+            used=_strongest_use(line, feedback[line.item]),
+            prompt=prompts[line.session, line.prompt_number],
+        )
+        for line in lines
+        for item, session in [(items.get(line.item, _GONE), sessions[line.session])]
+    ]  # fmt: skip
 
 
 def _strongest_use(line: Injection, feedback: Sequence[Feedback]) -> Came:

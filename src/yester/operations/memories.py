@@ -22,8 +22,8 @@ from yester.memory import Memory as OpenedMemory
 from yester.memory import quote_value, unknown_name
 from yester.model import STATUSES, Change, Filters, Injection, Memo, Paging, Project, replace
 from yester.operations import fields
+from yester.operations import request as requests
 from yester.operations.items import Use, describe_use
-from yester.operations.request import DatedRequest, ItemRequest, Request, make_answer, make_filters
 from yester.project import named_project
 from yester.recall.recall import Asked
 from yester.redact import redact, redact_value
@@ -64,7 +64,7 @@ Why = Annotated[fields.Name, Meta(description="The reason, for the history.")]
 FewNames = Annotated[list[fields.Name], Meta(max_length=fields.MOST_IDS)]
 
 
-class MemoriesRequest(DatedRequest, kw_only=True):
+class MemoriesRequest(requests.DatedRequest, kw_only=True):
     status: Literal["active", "proposed", "archived", "retired", "superseded", "all"] = "active"
     query: fields.Text = ""
     limit: fields.Count = 20
@@ -75,11 +75,11 @@ class MemoriesRequest(DatedRequest, kw_only=True):
     use: bool = False
 
 
-class ReviewRequest(Request, kw_only=True):
+class ReviewRequest(requests.Request, kw_only=True):
     project: fields.ProjectName = ""
 
 
-class CandidateRequest(Request, kw_only=True):
+class CandidateRequest(requests.Request, kw_only=True):
     type: Category
     text: fields.GivenText
     title: fields.Name = ""
@@ -87,7 +87,7 @@ class CandidateRequest(Request, kw_only=True):
     project: fields.Name = ""
 
 
-class EditRequest(ItemRequest, kw_only=True):
+class EditRequest(requests.ItemRequest, kw_only=True):
     version: fields.Number
     title: fields.Name | UnsetType = UNSET
     text: Annotated[str, Meta(max_length=LONGEST_TEXT)] | UnsetType = UNSET
@@ -98,7 +98,7 @@ class EditRequest(ItemRequest, kw_only=True):
     why: Why = ""
 
 
-class StepRequest(ItemRequest, kw_only=True):
+class StepRequest(requests.ItemRequest, kw_only=True):
     step: Literal["retire", "archive", "restore", "undo"]
     why: Why = ""
     force: bool = False
@@ -108,13 +108,13 @@ class RetireRequest(StepRequest, kw_only=True):
     """Take it out of use; it is let go after 30 days."""
 
 
-class SupersedeRequest(ItemRequest, kw_only=True):
+class SupersedeRequest(requests.ItemRequest, kw_only=True):
     text: Kept
     title: Title = ""
     why: Why = ""
 
 
-class SaveRequest(Request, kw_only=True):
+class SaveRequest(requests.Request, kw_only=True):
     text: Kept
     type: Literal[""] | Category = ""
     tags: FewNames = field(default_factory=list)
@@ -170,9 +170,7 @@ class Field(Struct):
     part: Part
 
 
-class Memories(Struct, kw_only=True):
-    count: int
-    more: bool
+class Memories(requests.Page, kw_only=True):
     format: fields.Form
     results: list[Memory]
 
@@ -226,7 +224,7 @@ class Saved(Struct, kw_only=True):
 
 def describe_memory(opened: OpenedMemory, memo: Memo, full: bool = True) -> Memory:
     item, text = memo.item, redact(memo.item.body)
-    return make_answer(
+    return requests.make_answer(
         Memory, item, title=redact(item.title) or shorten_text(text, 100),
         icon=item_icon(item.kind, item.type),
         project=redact(opened.project_names().get(item.project, item.project)),
@@ -244,7 +242,9 @@ def _describe_memo(memory: OpenedMemory, memo: Memo) -> MemoryShown:
     return MemoryShown(
         memory=describe_memory(memory, memo),
         chain=[describe_memory(memory, one) for one in list_memory_chain(store, memo)],
-        history=[make_answer(Change, one) for one in read_history(store, memo.item.id, _HISTORY)],
+        history=[
+            requests.make_answer(Change, one) for one in read_history(store, memo.item.id, _HISTORY)
+        ],
         use=describe_use(store, [memo.item.id])[0],
         actions=_list_actions(memory, memo),
         fields=_list_fields(memo),
@@ -298,7 +298,7 @@ def _form_field(
 
 def list_memories(memory: OpenedMemory, request: MemoriesRequest) -> Memories:
     """What was remembered for its own sake."""
-    filters = make_filters(memory, request, kinds=("memory",))
+    filters = requests.make_filters(memory, request, kinds=("memory",))
     statuses = STATUSES if request.status == "all" else (request.status,)
     most, offset = request.limit + 1, request.offset
     if request.query.strip():
@@ -341,7 +341,7 @@ def _search_memos(
     return found[:most]
 
 
-def show_memory(memory: OpenedMemory, request: ItemRequest) -> MemoryShown:
+def show_memory(memory: OpenedMemory, request: requests.ItemRequest) -> MemoryShown:
     """One memory, its history, and what can be done with it."""
     return _describe_memo(memory, _find_memo(memory, request.id))
 
@@ -380,9 +380,9 @@ def find_candidate(memory: OpenedMemory, request: CandidateRequest) -> Candidate
 
 def review_memories(memory: OpenedMemory, request: ReviewRequest) -> Review:
     """Memories that deserve a look."""
-    filters = replace(make_filters(memory, request), without_projects=())
+    filters = replace(requests.make_filters(memory, request), without_projects=())
     findings = [
-        make_answer(Deserving, one, memory=describe_memory(memory, one.memo, full=False))
+        requests.make_answer(Deserving, one, memory=describe_memory(memory, one.memo, full=False))
         for one in review.review_memories(memory.reading, filters, memory.now)
     ]
     return Review(count=len(findings), findings=findings)
@@ -468,7 +468,7 @@ def save_memory(memory: OpenedMemory, request: SaveRequest, place: Project | Non
         message += f" Like it: {like}; nothing of that was changed."
     if redact(request.text) != request.text:
         message += " Secrets in it were left out."
-    return make_answer(
+    return requests.make_answer(
         Saved, item, success=True, new=new, message=message, action=action, alike=alike,
         project=redact(memory.project_names().get(item.project, project.name)),
     )  # fmt: skip

@@ -160,6 +160,13 @@ def _read_range(text: str) -> tuple[str, str]:
 A = TypeVar("A", bound=Struct)
 
 
+class Page(Struct, kw_only=True):
+    """Some of what there is, and whether there is more."""
+
+    count: int
+    more: bool
+
+
 def make_answer(kind: type[A], record: object, /, **more: Any) -> A:
     """An answer with what a record has under the same names, its texts without secrets, and with
     `more`, which is taken as it is."""

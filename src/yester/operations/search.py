@@ -232,12 +232,10 @@ class Explained(Struct, kw_only=True):
     more: int
 
 
-class Found(Struct, kw_only=True):
+class Found(requests.Page, kw_only=True):
     query: str
-    count: int
     format: fields.Form
     results: list[items.Row]
-    more: bool
     took_ms: float
     type: str | UnsetType = UNSET
     file_path: str | UnsetType = field(default=UNSET, name="filePath")
@@ -311,10 +309,8 @@ class TranscriptRequest(SessionRequest, kw_only=True):
     find: Annotated[str, Meta(max_length=400)] = ""
 
 
-class Sessions(Struct, kw_only=True):
-    count: int
+class Sessions(requests.Page, kw_only=True):
     sessions: list[items.Session]
-    more: bool
 
 
 class SessionShown(Struct, kw_only=True):
@@ -325,12 +321,10 @@ class SessionShown(Struct, kw_only=True):
     resume: str
 
 
-class Transcript(Struct, kw_only=True):
+class Transcript(requests.Page, kw_only=True):
     session: items.Session
-    count: int
     offset: int
     results: list[items.Row]
-    more: bool
     total: int | UnsetType = UNSET
 
 

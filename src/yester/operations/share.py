@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from yester.errors import NotFound, SourceError, StoreError, UsageError
 from yester.memory import Memory
-from yester.model import Item, Project, team_user
+from yester.model import Project, team_user
 from yester.operations.forget import forget_marked
 from yester.project import bare_project
 from yester.redact import redact, secret_kinds
@@ -82,12 +82,11 @@ class Outlook(Struct, kw_only=True):
 def show_sharing(memory: Memory) -> SharingState:
     """Which projects are shared with which server, what waits, and what was refused."""
     shares = load_shares(memory.home).projects
-    names = memory.project_names() if shares else {}
-    return SharingState(projects=[_describe_share(memory, one, names) for one in shares])
+    return SharingState(projects=[_describe_share(memory, one) for one in shares])
 
 
-def _describe_share(memory: Memory, share: Share, names: dict[str, str]) -> SharedProject:
-    store = memory.reading
+def _describe_share(memory: Memory, share: Share) -> SharedProject:
+    store, names = memory.reading, memory.project_names()
     waiting = 0 if share.ended else Unshared(Side(memory.home, store, memory.now), share).count()
     on: Literal["on", "reading"] = "reading" if share.reads else "on"
     return SharedProject(
@@ -123,24 +122,19 @@ def preview_share(memory: Memory, name: str, url: str = "") -> Outlook:
         if one.line is not None:
             kinds[kind_of_line(one.line)] += 1
             lines.append(one.form)
-            if one.row is not None and not one.ends:
-                redacted.update(_find_secrets(store.get([one.row.item])))
+            kept = store.get([one.row.item]) if one.row is not None and not one.ends else ()
+            texts = (text for item in kept for text in item.texts)
+            redacted.update(name for text in texts for name in secret_kinds(text))
+    totals = store.totals("item", ("kind", "type"), where={"project": project.key})
     stays = {
-        f"{type_ or kind}": number
-        for kind, type_, number in store.totals(
-            "item", ("kind", "type"), where={"project": project.key}
-        )
+        type_ or kind: number
+        for kind, type_, number in totals
         if kind == "note" or (kind == "memory" and type_ == "rule")
     }
     return Outlook(
         project=redact(project.name), key=redact(project.key), to=redact(share.to),
         user=share.user, kinds=dict(kinds), redacted=dict(redacted), stays=stays, lines=lines,
     )  # fmt: skip
-
-
-def _find_secrets(items: list[Item]) -> Counter[str]:
-    texts = (text for item in items for text in item.texts)
-    return Counter(name for text in texts for name in secret_kinds(text))
 
 
 # --- what only the user does ----------------------------------------------------------------------

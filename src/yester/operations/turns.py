@@ -66,10 +66,8 @@ class TurnRow(Struct, kw_only=True):
     files: list[str]
 
 
-class Turns(Struct, kw_only=True):
-    count: int
+class Turns(requests.Page, kw_only=True):
     turns: list[TurnRow]
-    more: bool
 
 
 class Day(Struct, kw_only=True):

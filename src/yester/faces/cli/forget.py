@@ -77,7 +77,7 @@ def _forgetting_lines(found: forget.Forgetting) -> Iterator[str]:
         yield f"  and {more:,} more (--json lists them)"
 
 
-def _backup_lines(found: forget.Forgetting | forget.Redacted) -> Iterator[str]:
+def _backup_lines(found: forget.Removal) -> Iterator[str]:
     if found.backups:
         told = "written anew" if found.done else "to be written anew"
         yield f"  {screen.count_noun(len(found.backups), 'backup')} {told}"
