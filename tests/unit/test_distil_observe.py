@@ -274,6 +274,12 @@ SEVERAL = (
      "Added the tenant to the cache; Changed totals to cents"),
     ("Updated `web/cart.ts:50` — the cart now keeps what a guest has put into it.",
      "The cart now keeps what a guest has put into it"),
+    ("All five are done:\n\n| Point | What it is now |\n|---|---|\n| 3 | Removed the local total of"
+     " carts; the sum is used |\n| 5 | Added the tenant to the cache |",
+     "Removed the local total of carts; Added the tenant to the cache"),
+    ("I made three edits to `cart.py`, each in the style of the file:\n\n- Added the tenant to its"
+     " key\n- Removed the cache of totals",
+     "Added the tenant to its key; Removed the cache of totals"),
 )  # fmt: skip
 
 
@@ -354,6 +360,14 @@ ANSWERS = (
     ("A few options:\n\n1. **Cache the totals of a cart**: fast\n2. **Count them each time**: slow"
      "\n\nI'd lean toward option 1, since `cart.py` is read often.",
      "Recommended: cache the totals of a cart"),
+    ("Two ways:\n\n## Option A: ids first\n\nLong.\n\n## Option B: names first\n\nShort.\n\n**I"
+     " recommend Option B** - name first, without ids. Guests never read an id of `cart.py`.",
+     "Recommended: name first, without ids"),
+    ("I looked at all six files of the cart, not only at `cart.py`.\n\n- **`cart_id`**: easy\n"
+     "- **Totals**: hard\n\n**Recommendation:** the key and the totals are the best to begin with.",
+     "Recommended: the key and the totals are the best to begin with"),
+    ("Time isn't O(carts) — it's O(carts × rules of `cart.py`), because each rule reads each cart.",
+     "Time isn't O(carts) — it's O(carts × rules of cart.py)"),
     ("Let me say it once.\n\nThat settles it: **the total of a cart is never stored**, and each"
      " page counts it.\n\nThe loop runs twice because `cart.py` is read twice.",
      "The total of a cart is never stored"),
@@ -980,6 +994,17 @@ def test_the_reason_of_a_turn_is_none_of_the_agents_way_there(said, told):
     story.edits("export.py")
     story.says("Moved the call of `pool.close()` behind the loop of `export.py`.")
     assert bool(summarized(story, story.drafts())[0].body) == told
+
+
+def test_one_of_many_findings_of_a_review_is_no_reason():
+    story = Story()
+    story.prompt("review the change of the cart")
+    story.reads("cart.py")
+    story.says(
+        "# Review of the totals of a cart\n\n"
+        "The key is read twice because the loop of `cart.py` has two."
+    )
+    assert summarized(story, story.drafts())[0].body == ""
 
 
 def test_what_is_left_is_told_with_the_offer_to_do_it():

@@ -362,6 +362,17 @@ HISTORIES = {
         lambda s: (s.prompt("merge it"), s.ran("gh pr merge 12 --squash"), s.says("Merged.")),
         ["done: `gh pr merge 12 --squash`"],
     ),
+    "nothing but pushed": (
+        lambda s: (s.prompt("and push"), s.ran("git push origin main"),
+                   s.says("All three commits of the cart are on the branch now.")),
+        ["done: `git push`"],
+    ),
+    "only tried to push, then opened a pull request": (
+        lambda s: (s.prompt("draft PR please"), s.ran("git push --dry-run origin main"),
+                   s.ran("git push -u origin cart"), s.ran("gh pr create --draft --fill"),
+                   s.says("Opened it as a draft.")),
+        ["done: `gh pr create`"],
+    ),
     "an issue was answered": (
         lambda s: (s.prompt("tell them"), s.ran("gh issue comment 12 --body 'Fixed'"),
                    s.says("I have told them on the issue that the ferry is back.")),

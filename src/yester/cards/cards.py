@@ -243,6 +243,8 @@ def _find_cause(looked: Looked, title: str, facts: Sequence[Fact]) -> str:
     once more, may have been refuted; and what is said on the way may be about something in the way,
     unless it speaks of what the turn is about, or of what is wrong."""
     turn, request = looked.turn, looked.request
+    if _pattern("review").search(heading_title(turn.closing) if turn.closing else ""):
+        return ""  # it has many findings
     names = "explained away", "of the agent", "commit refused", "of a check"
     *never, check = (_pattern(name) for name in names)
     failed = max((one.item.epoch for one in turn.steps if one.failing and one.checks), default=0)

@@ -54,7 +54,8 @@ def combine_points(text: str, said: Statement | None = None, title: str = "") ->
     for points in lists if said else reversed(lists):
         parts, rest = [title], points
         if said is None:
-            parts, rest = [], points if told >= len(points) else []
+            tells = told >= len(points) or all(map(_tells_result, points))
+            parts, rest = [], points if tells else []
         elif any(_says(point, said.text) for point in points):
             rest = [point for point in points if not _says(point, said.text)]
         elif any(_says(point, _drop_number(said.heading)) for point in points):
@@ -86,6 +87,10 @@ def _find_lists(text: str) -> Iterator[Sequence[str]]:
     fenced = False
     for line in text.split("\n"):
         fenced ^= line.lstrip().startswith("```")
+        if line[:1] == "|" and not fenced:  # the cell of a row that says what was done
+            cells = map(str.strip, line.strip("| ").split("|"))
+            lists.setdefault("|", []).extend([one for one in cells if _tells_result(one)][:1])
+            continue
         found = None if fenced else _LINE.match(line)
         begins = found is not None or (line[:1].strip() and not fenced)
         mark = (found["mark"] or "**") if found else ""

@@ -32,6 +32,7 @@ from yester.text.statements import (
     TITLE,
     Statement,
     as_title,
+    count_words,
     drop_asides,
     drop_fixed,
     drop_interjection,
@@ -50,9 +51,11 @@ _pattern = partial(load_pattern, "statements")
 _SHORTEST, _SHORTEST_TITLE = 20, 24  # characters of an answer, and of a sentence as a title
 _FAULTS = frozenset({"cause", "failed"})
 _NO_RESULT = _FAULTS | {"next", "guess"}
+_RECOMMENDED = 3  # times at most, if it is the answer
 _SHARED = 2  # rare words of the request in an answer
 _BELOW = 9  # statements below a heading
 _NAMES = 3  # that a change is called by
+_FEW_WORDS = 5  # without a verb among them only name something
 _TELLING = 4  # words of an announced change that say something
 # Who has done it, and that it is done, are no part of a title; what came of it is.
 _CAME_OF_IT = (
@@ -63,9 +66,18 @@ _ASKS_WHETHER = re.compile(
     r"\A(?:(?:but|and|so|or|then)\s+|q:\s*)*+(?!what|how|why|where|when|wh(?:ich|o)\b)([^?]+)\?\Z",
     re.I,
 )
+_ASKS_FACT = re.compile(
+    r"(?:and |but |so )?(?:why|where|when|who|how (?:is|are|do|does|did)|is (?:this|that|it))\b",
+    re.I,
+)
+_DOES = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|now|does|did|can|will|must|should|cannot|\w\w+ed)\b|n't\b"
+    r"|(?-i:(?:\A|: )[A-Z]\w+(?:es|[^su\W]s)\b)", re.I
+)  # fmt: skip
 _STATES = re.compile(r"\b(?:is|are|was|were|has|have|does|did|do|can|cannot|only|never)\b|n't\b")
 _PROCESS = re.compile(r"(?:i|we)(?:'ve| have)? \w+|based on|looking at|fair\b|good\b", re.I)
 _LABELS = re.compile(r": | [-–—→] ")  # `parser.py: Removed the cache`
+_DASH, _OPTION = re.compile(r"\s[-—–]\s"), re.compile(r" [-—–(]|: |\. ")
 _NOW = re.compile(r"\bnow\b", re.I)
 _RESULT_BEGINS = re.compile(_CAME_OF_IT, re.I)
 _SPEAKER = re.compile(
@@ -255,6 +267,8 @@ def _read_title(looked: Looked, gate: Gate) -> tuple[str, str] | None:
         one.aside or is_boilerplate(one.text) or (names and _only_names(one)) for one in holds
     ):
         return None
+    if count_words(title) < _FEW_WORDS and not (_DOES.search(title) or is_imperative(title)):
+        return None
     if gate.echoes(source or title, closing):
         return None
     said = _SPEAKER.sub("", title)
@@ -309,14 +323,16 @@ def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Ga
         return _review_title(heading, said)
     if concluded := _first_title([*_conclusions(said)]):
         return concluded[0]
-    if recommended := _recommendation(said, closing.body):
+    asks_what_is = _ASKS_FACT.match(looked.request) is not None
+    recommended = "" if asks_what_is else _recommendation(said, closing.body)
+    if recommended:
         return recommended
     if found := _first_title(_answers(looked, closing, gate)):
         return found[0]
     read = _read_title(looked, gate)
     if read is not None and "guess" not in find_cues(read[1] or read[0]):
         return read[0]
-    if heading:
+    if heading or (heading := _recommendation(said, closing.body, marked=False)):
         return heading
     first = [
         one
@@ -374,19 +390,26 @@ def _conclusions(said: Sequence[Statement]) -> Iterator[Statement]:
                     yield replace(two, kind="paragraph")
 
 
-def _recommendation(said: Sequence[Statement], text: str) -> str:
-    """`Recommended: a test that covers all actions`: the option is named by its number, and stands
-    further up."""
-    for one in reversed(said):
-        found = _pattern("recommends").search(one.text)
-        picked = _pattern("picks an option").match(one.text, found.end()) if found else None
-        if picked and not one.aside:
-            mark = re.escape(picked["mark"])
-            line = rf"(?im)^\W*(?:option|approach)?\s*{mark}\b(?!,)\W*(.*)"
-            options = (strip_marks(option) for option in re.findall(line, text))
-            title = as_title(re.split(r" [-—–(]|: |\. ", next(filter(None, options), ""))[0])
-            if len(title.split()) > 1 and not is_fragment(title) and title[-1] != "…":
-                return shorten_title(f"Recommended: {title[:1].lower()}{title[1:]}")
+def _recommendation(said: Sequence[Statement], text: str, marked: bool = True) -> str:
+    """`Recommended: a test that covers all actions`: of an option that is named by its number what
+    is said of it there, or further up. "" where there are several: they are parts of the answer.
+    With `marked` only such an option, or what is labelled as the recommendation."""
+    found = [(one.text, _pattern("recommends").search(one.text)) for one in said if not one.aside]
+    every = [(text[match.end() :], match) for text, match in found if match]
+    if not every or len(every) > _RECOMMENDED:
+        return ""
+    rest, match = every[-1]
+    told = [rest] if not marked or (match.start() == 0 and ":" in match[0]) else []
+    if picked := _pattern("picks an option").match(rest):
+        line = rf"(?im)^\W*(?:option|approach)?\s*{re.escape(picked['mark'])}\b(?!,)\W*(.*)"
+        options = (strip_marks(option) for option in re.findall(line, text))
+        told = [*_DASH.split(rest)[1:2], *(_OPTION.split(one)[0] for one in options if one)]
+    for title in map(as_title, told):
+        broken = any(_pattern(name).match(title) for name in ("leans", "only if"))
+        broken = broken or _pattern("begins in the middle").search(title) is not None
+        broken = broken or title.split(" ")[0].endswith("ing")
+        if len(title.split()) > 1 and not broken and title[-1] not in "…:":
+            return shorten_title(f"Recommended: {title[:1].lower()}{title[1:]}")
     return ""
 
 

@@ -217,7 +217,7 @@ class Changes:
 
     def _note_deeds(self, turn: int, step: Step, parts: Iterable[str]) -> None:
         """What changes something outside of the project's files, as far as the agent tells of it at
-        the end. A merge stands for what else was done with it."""
+        the end. A merge stands for what else was done with it, and all else for a push."""
         if step.failed:
             return
         if _pattern("acting tool").match(step.item.tool):
@@ -231,7 +231,10 @@ class Changes:
             if told or not found["of"]:
                 merges = part.startswith("gh pr merge")
                 did = f"`{cut_clause(part if merges else part.partition(' -')[0], _COMMAND)}`"
-                self.deeds[turn] = did if merges else self.deeds.get(turn, did)
+                did = "`git push`" if did.startswith("`git push") else did
+                known = self.deeds.get(turn, "")
+                better = merges or known in ("", "`git push`")
+                self.deeds[turn] = did if better else known
 
     def _amend(self, turn: int, step: Step) -> None:
         """What is added to a commit is told of where that was made."""

@@ -36,7 +36,7 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _FIXED = re.compile(r"\A(?:(?:all|now|also|it'?s) )?fixed\s*[:,;.!—–-]+\s*", re.I)
 _A_WORD = re.compile(r"\A[\w'-]+(?:\s[\w'-]+)?[.!](?:\s|\Z)")
 _ASIDE = re.compile(
-    r"\s{0,9}(?:\([^()]{3,120}\)|\[[^\[\]]{3,80}\])|\s[—–]\s[^—–]{3,80}\s[—–](?=\s)"
+    r"(?:\A|\s{1,9})(?:\([^()]{3,120}\)|\[[^\[\]]{3,80}\])|\s[—–]\s[^—–]{3,80}\s[—–](?=\s)"
 )
 _PLACES = re.compile(r" (?:in|for|from|across|during) ")
 _FOLDERS = re.compile(r"(?<!\S)/(?:[^\s/]+/)+(?=[^\s/])")  # from the root
@@ -259,8 +259,9 @@ def shorten_title(text: str, most: int = TITLE) -> str:
     ]
     if not ends or ends[-1][0] in _AND:  # rather both of two than where they are
         ends += [m for m in _PLACES.finditer(text[: most + 2]) if most * 0.6 <= m.start() <= most]
-    if ends:
-        return text[: max(m.start() for m in ends)].rstrip(_ENDS)
+    whole = text[: max((m.start() for m in ends), default=0)].rstrip(_ENDS)
+    if whole and not is_fragment(whole):
+        return whole
     short = text[: text.rfind(" ", 0, most)] if " " in text[:most] else text[: most - 1]
     half = half_a_pair.search(short)
     if half and half.start() >= most * 0.45:
