@@ -47,9 +47,8 @@ def config_set_command(app: App, words: tuple[str, ...]) -> Output:
     A list is written with commas. A name of a project or a rule for old memories is called
     projects.FOLDER and retention.TYPE. Comments and the order of config.toml stay as they are.
     """
-    pairs = (
-        [words] if len(words) == 2 and "=" not in words[0] else [one.split("=", 1) for one in words]
-    )
+    apart = len(words) == 2 and "=" not in words[0]
+    pairs = [words] if apart else [one.split("=", 1) for one in words]
     if wrong := [pair[0] for pair in pairs if len(pair) != 2]:
         raise UsageError(f"{' '.join(wrong)}: has no value; write NAME VALUE, or NAME=VALUE")
     wanted: dict[str, str | None] = {name: text for name, text in pairs}  # noqa: C416 -- typed

@@ -49,9 +49,8 @@ def context_command(
     if off := _explain_off(app, str(folder.resolve())):
         return Output(value | {"off": off}, (), f"An agent is given nothing here: {off}")
     chosen = event or ("PreToolUse" if file else "UserPromptSubmit" if text else "SessionStart")
-    given = context.build_context(
-        app.memory, context.ContextRequest(chosen, str(folder), text, file, budget)
-    )
+    asked = context.ContextRequest(chosen, str(folder), text, file, budget)
+    given = context.build_context(app.memory, asked)
     rows = _describe_lines(app, given)
     value |= {"text": given.text, "shown": rows, "left": given.left}
 
@@ -169,9 +168,8 @@ def off_command(
     """
     if listing:
         found = [one for one in rules.load_pauses(app.home) if not one.until]
-        lines = [
-            f"off since {format_minute(one.since)}: {one.what or 'everything'}" for one in found
-        ]
+        told = ((format_minute(one.since), one.what or "everything") for one in found)
+        lines = [f"off since {since}: {what}" for since, what in told]
         return Output({"off": found}, lines or ["nothing is switched off"])
     return _change_pause(app, path, everything, session, off=not undo)
 
@@ -182,22 +180,20 @@ def _change_pause(
     if sum((path is not None, everything, session is not None)) > 1:
         raise UsageError("name one of PATH, --all and --session")
     if everything:
-        kind, what = "all", ""
+        kind, what, shown = "all", "", "everywhere"
     elif session is not None:
-        kind, what = "session", session
+        kind, what, shown = "session", session, f"in session {session}"
     else:
         folder = str((path or Path.cwd()).resolve())
         kind, what = "path", app.memory.projects.by_folder(folder).root or folder
-    shown = {"all": "everywhere", "session": f"in session {what}"}.get(kind, f"in {what}")
+        shown = f"in {what}"
     changed = rules.change_pause(app.home, kind, what, app.now, off=off)
     rules.write_hook_rules(app.home, rules.load_rules(app.config))
-    state, lines = "off" if off else "on", []
+    state = "off" if off else "on"
+    lines = [f"yester is {state} {shown}" + ("" if changed else ", as it was")]
     if not off and (why := _explain_off(app, str(Path.cwd()))):
-        lines = [f"here it is off for another reason: {why}"]
-    return Output(
-        {"kind": kind, "what": what, "state": state, "changed": changed},
-        [f"yester is {state} {shown}" + ("" if changed else ", as it was"), *lines],
-    )
+        lines.append(f"here it is off for another reason: {why}")
+    return Output({"kind": kind, "what": what, "state": state, "changed": changed}, lines)
 
 
 @command("on")

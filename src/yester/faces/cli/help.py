@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from yester.agents.descriptors import AGENTS
 from yester.clock import format_minute
 from yester.config import SETTINGS
 from yester.errors import UsageError
@@ -30,8 +31,10 @@ from yester.faces.cli.app import (
     write_commands,
 )
 from yester.faces.cli.screen import cut_text
+from yester.memories.categories import CATEGORIES
 from yester.memory import Memory
 from yester.model import Filters, Paging
+from yester.operate.backups import list_backups
 from yester.tables import load_table
 
 TOPICS = load_table("commands")["topics"]
@@ -145,8 +148,8 @@ def list_values(kind: str, context: click.Context, incomplete: str) -> list[Comp
 
 
 def _sessions(memory: Memory) -> Iterator[tuple[str, str]]:
-    for one in memory.reading.sessions(Filters(), Paging(_MOST)):
-        yield one.key[:8], f"{format_minute(one.ended)} {one.title}"
+    found = memory.reading.sessions(Filters(), Paging(_MOST))
+    return ((one.key[:8], f"{format_minute(one.ended)} {one.title}") for one in found)
 
 
 def _items(memory: Memory) -> Iterator[tuple[str, str]]:
@@ -160,22 +163,12 @@ def _memories(memory: Memory) -> Iterator[tuple[str, str]]:
 
 
 def _types(_: Memory) -> Iterator[tuple[str, str]]:
-    from yester.memories.categories import CATEGORIES
-
     names = ("bugfix", "feature", "refactor", "change", "discovery", "plan", "todo", "compact")
-    yield from ((name, "") for name in dict.fromkeys((*CATEGORIES, *names)))
-
-
-def _agents(_: Memory) -> Iterator[tuple[str, str]]:
-    from yester.agents.descriptors import AGENTS
-
-    yield from ((one.name, one.label) for one in AGENTS.values())
+    return ((name, "") for name in dict.fromkeys((*CATEGORIES, *names)))
 
 
 def _backups(memory: Memory) -> Iterator[tuple[str, str]]:
-    from yester.operate.backups import list_backups
-
-    yield from (("latest", ""), *((path.name, "") for path in list_backups(memory.home)))
+    return ((name, "") for name in ("latest", *(one.name for one in list_backups(memory.home))))
 
 
 def _topics(_: Memory) -> Iterator[tuple[str, str]]:
@@ -187,8 +180,9 @@ def _topics(_: Memory) -> Iterator[tuple[str, str]]:
 _VALUES: Mapping[str, Callable[[Memory], Iterable[tuple[str, str]]]] = {
     "projects": lambda memory: ((one.name, one.root) for one in memory.reading.projects()),
     "settings": lambda _: ((one.name, one.help) for one in SETTINGS),
+    "agents": lambda _: ((one.name, one.label) for one in AGENTS.values()),
     "sessions": _sessions, "items": _items, "memories": _memories, "types": _types,
-    "agents": _agents, "backups": _backups, "topics": _topics,
+    "backups": _backups, "topics": _topics,
 }  # fmt: skip
 
 
@@ -212,19 +206,15 @@ def plan_completion(shell: str, home: Path, environ: Mapping[str, str], remove: 
     """The files that are to change, and to what. fish finds a script in a folder of its own; bash
     and zsh are told of theirs by a block in their rc file."""
     data = _folder(environ, "XDG_DATA_HOME", home / ".local" / "share")
+    script, wanted = data / "yester" / f"completion.{shell}", dict[Path, str]()
     if shell == "fish":
         config = _folder(environ, "XDG_CONFIG_HOME", home / ".config")
-        wanted = {
-            config / "fish" / "completions" / "yester.fish": "" if remove else write_script(shell)
-        }
+        script = config / "fish" / "completions" / "yester.fish"
     else:
-        script = data / "yester" / f"completion.{shell}"
         rc = home / ".bashrc" if shell == "bash" else _folder(environ, "ZDOTDIR", home) / ".zshrc"
         block = "" if remove else _render_block(shell, script)
-        wanted = {
-            script: "" if remove else write_script(shell),
-            rc: _put_block(_present(rc), block),
-        }
+        wanted[rc] = _put_block(_present(rc), block)
+    wanted = {script: "" if remove else write_script(shell)} | wanted
     return {path: text for path, text in wanted.items() if text != _present(path)}
 
 

@@ -102,10 +102,8 @@ def index_command(
     warnings = report.problems + notes.problems
     if (more := len(warnings) - _MOST_PROBLEMS) > 0:
         warnings[_MOST_PROBLEMS:] = [f"… and {more} more"]
-    lines: Iterable[str] = [
-        *_index_lines(report, len(found), time.monotonic() - began, notes, paths)
-    ]
-    lines = [*lines, *_make_vectors(app, wait, no_vectors)]
+    said = _index_lines(report, len(found), time.monotonic() - began, notes, paths)
+    lines: Iterable[str] = [*said, *_make_vectors(app, wait, no_vectors)]
     value = msgspec.to_builtins(report) | msgspec.to_builtins(report.put) | {
         "unchanged": report.unchanged, "notes": notes,
         "vectors": vector_backlog(app.store)._asdict(),
@@ -220,19 +218,16 @@ def _index_lines(
     new, files = count_noun(report.put.added, "new item"), count_noun(report.files, "transcript")
     changed = join_counts((report.put.changed, f" and {report.put.changed:,} changed"))
     left, unreadable = sum(report.skipped.values()), report.skipped["unreadable"]
-    yield (
-        f"{new}{changed} from {files} ({report.bytes / 1e6:,.1f} MB) "
-        f"in {seconds:.1f} s; {count_noun(left, 'record')} left out"
-    ) + join_counts(
-        (unreadable, f"; {unreadable:,} of them unreadable"),
-        (report.unchanged, f"; {count_noun(report.unchanged, 'transcript')} unchanged"),
-        (report.failed, f"; {count_noun(report.failed, 'transcript')} could not be read"),
-        (
-            report.secrets_elsewhere,
-            f"; {count_noun(report.secrets_elsewhere, 'item')} without a secret that another item "
-            "of the session gave away",
-        ),
-        between="",
+    head = f"{new}{changed} from {files} ({report.bytes / 1e6:,.1f} MB) in {seconds:.1f} s"
+    clean = count_noun(report.secrets_elsewhere, "item")
+    why = "a secret that another item of the session gave away"
+    yield join_counts(
+        (1, f"{head}; {count_noun(left, 'record')} left out"),
+        (unreadable, f"{unreadable:,} of them unreadable"),
+        (report.unchanged, f"{count_noun(report.unchanged, 'transcript')} unchanged"),
+        (report.failed, f"{count_noun(report.failed, 'transcript')} could not be read"),
+        (report.secrets_elsewhere, f"{clean} without {why}"),
+        between="; ",
     )
 
 
@@ -370,5 +365,5 @@ def _item_as_json(store: Store, item: Item) -> dict[str, Any]:
         {"text": text, "sources": sorted(source for fact, source in evidence if fact == number)}
         for number, text in enumerate(item.facts)
     ]
-    row: dict[str, Any] = msgspec.structs.asdict(item)
-    return row | {"narrative": item.body, "facts": facts, "epoch": item.epoch / 1000}
+    more = {"narrative": item.body, "facts": facts, "epoch": item.epoch / 1000}
+    return msgspec.structs.asdict(item) | more

@@ -191,11 +191,9 @@ def _undo_join(app: App, joined: str) -> Output:
     from yester.operations.projects import undo_join
 
     project, moved = undo_join(app.home, app.store, joined, app.now)
-    return Output(
-        {"project": project.name, "key": project.key, "items": moved},
-        [f"{project.name} is a project of its own again, with {count_noun(moved, 'item')}; "
-         "[projects] in config.toml keeps it so"],
-    )  # fmt: skip
+    value = {"project": project.name, "key": project.key, "items": moved}
+    line = f"{project.name} is a project of its own again, with {count_noun(moved, 'item')}; "
+    return Output(value, [f"{line}[projects] in config.toml keeps it so"])
 
 
 def _print_finding(finding: Finding, width: int) -> None:
@@ -213,13 +211,11 @@ def backup_command(app: App, listing: bool) -> Output:
         kept = app.config.number("backups_kept")
         made = backups.make_backup(app.store, app.home, kept, app.now)
         return Output({"backup": str(made)}, [str(made)])
-    found = [(path.name, path.stat()) for path in backups.list_backups(app.home)]
-    value = [
-        {"name": name, "bytes": about.st_size, "epoch": about.st_mtime} for name, about in found
-    ]
+    abouts = [(path.name, path.stat()) for path in backups.list_backups(app.home)]
+    found = [{"name": name, "bytes": at.st_size, "epoch": at.st_mtime} for name, at in abouts]
     nothing = "No backups. Make one: yester backup"
-    lines = [[name, f"{about.st_size / 1e6:,.1f} MB"] for name, about in found]
-    return Output({"backups": value}, align_rows(lines, app.width, 0), nothing, found)
+    lines = [[name, f"{about.st_size / 1e6:,.1f} MB"] for name, about in abouts]
+    return Output({"backups": found}, align_rows(lines, app.width, 0), nothing, found)
 
 
 @command("restore", plain=True)

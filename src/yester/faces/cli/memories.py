@@ -318,14 +318,12 @@ _STEP_DONE = {"keep": "kept", "drop": "dropped"}
 
 def _status_command(step: str) -> click.Command:
     def change_status(app: App, memories: tuple[str, ...], why: str, force: bool = False) -> Output:
-        found = [lifecycle.find_memory(app.store, name) for name in memories]
-        by = app.memory.by(why)
-        for memo in found:
-            if memo.item.status == "proposed" and lifecycle.STEPS[step][1] == "active":
-                _require_terminal(memo.item.id)
-        memos = [
-            lifecycle.change_status(app.store, one.item.id, step, by, force=force) for one in found
-        ]
+        store, by = app.store, app.memory.by(why)
+        found = [lifecycle.find_memory(store, name).item for name in memories]
+        for one in found:
+            if one.status == "proposed" and lifecycle.STEPS[step][1] == "active":
+                _require_terminal(one.id)
+        memos = [lifecycle.change_status(store, one.id, step, by, force=force) for one in found]
         done = _STEP_DONE.get(step, f"{step}d")
         rows = tuple({"done": done, **memo_as_json(app, memo)} for memo in memos)
         return Output(rows, (f"{done} {format_memo(app, memo)}" for memo in memos))
@@ -333,9 +331,8 @@ def _status_command(step: str) -> click.Command:
     return command(f"memory {step}")(change_status)
 
 
-keep_command, drop_command = map(_status_command, ("keep", "drop"))
-retire_command, archive_command, restore_command = map(
-    _status_command, ("retire", "archive", "restore")
+keep_command, drop_command, retire_command, archive_command, restore_command = map(
+    _status_command, ("keep", "drop", "retire", "archive", "restore")
 )
 
 

@@ -198,11 +198,10 @@ def promote_command(
         raise SourceError(f"{path}: is not a text file")
     # The title of a note or a prompt only says where it stood.
     titled = item.kind in ("memory", "observation") and item.title
-    line = (
-        words if words is not None else titled or memory_md.lead_sentence(item.body) or item.title
-    )
+    line = titled or memory_md.lead_sentence(item.body) or item.title
     try:
-        after, number = memory_md.add_line(before, redact(line), under)
+        wanted = redact(line if words is None else words)
+        after, number = memory_md.add_line(before, wanted, under)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
     if dry_run:

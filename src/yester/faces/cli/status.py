@@ -64,14 +64,13 @@ def describe_status(memory: Memory) -> dict[str, Any]:
 
 def status_lines(memory: Memory, status: dict[str, Any]) -> Iterator[str]:
     from yester.clock import format_minute
+    from yester.store.figures import Backlog
 
-    items, late, spool, paid, worker = (
-        status[name] for name in ("items", "lag_ms", "spool", "spend", "worker")
-    )
-    ends = [
-        format_minute(round(status[name] * 1000)) for name in ("oldest", "newest") if status[name]
-    ]
-    left, skipped = status["undistilled"]["sessions"], status["skipped"].items()
+    names = ("items", "lag_ms", "spool", "spend", "worker", "vectors")
+    items, late, spool, paid, worker, left = (status[name] for name in names)
+    times = filter(None, (status["oldest"], status["newest"]))
+    ends = [format_minute(round(time_ * 1000)) for time_ in times]
+    sessions, skipped = status["undistilled"]["sessions"], status["skipped"].items()
     most = sorted(skipped, key=lambda pair: -pair[1])[:8]
     yield from fact_lines(11, {
         "home": status["home"],
@@ -83,13 +82,13 @@ def status_lines(memory: Memory, status: dict[str, Any]) -> Iterator[str]:
         "size": f"{status['bytes'] / 1e6:,.1f} MB",
         "events": status["events"] and f"{status['events']:,}; recallable after {late['p50']} ms "
                   f"(half of them), {late['p99']} ms (99 of 100)",
-        "undistilled": left and f"{count_noun(left, 'session')}: yester distil --backfill",
+        "undistilled": sessions and f"{count_noun(sessions, 'session')}: yester distil --backfill",
         "spool": (spool["waiting"] or spool["bad"])
                  and f"{spool['waiting']:,} waiting, {spool['bad']:,} unreadable",
         "spent today": (paid["today"] or memory.config["llm.provider"] != "none")
                        and f"${paid['today']:.4f} of ${paid['limit']:.2f} (yester stats)",
-        "vectors": memory.config["embedder"] != "none" and status["vectors"]["waiting"]
-                   and _describe_backlog(**status["vectors"]),
+        "vectors": memory.config["embedder"] != "none" and left["waiting"]
+                   and str(Backlog(left["waiting"], sum(left.values()))),
         "machines": _tell_roaming(status["roam"]),
         "shared": _tell_sharing(status["share"]),
         "worker": f"running, pid {worker['pid']}" if worker["running"] else explain_silence(worker),
@@ -102,16 +101,17 @@ def status_lines(memory: Memory, status: dict[str, Any]) -> Iterator[str]:
 def _describe_exchange(memory: Memory) -> dict[str, Any]:
     """The user's other machines, None where this home does not roam; and projects that are shared
     with a team, or were."""
-    found: dict[str, Any] = {"roam": None, "share": []}
-    if (memory.home / "roam.json").exists() or (memory.home / "share.json").exists():
-        from msgspec import to_builtins
+    from msgspec import to_builtins
 
-        from yester.operations.roam import show_roam
+    found: dict[str, Any] = {"roam": None, "share": []}
+    if (memory.home / "share.json").exists():
         from yester.operations.share import show_sharing
 
         found["share"] = to_builtins(show_sharing(memory).projects)
-        if (memory.home / "roam.json").exists():
-            found["roam"] = to_builtins(show_roam(memory))
+    if (memory.home / "roam.json").exists():
+        from yester.operations.roam import show_roam
+
+        found["roam"] = to_builtins(show_roam(memory))
     return found
 
 
@@ -132,12 +132,6 @@ def _tell_sharing(projects: list[dict[str, Any]]) -> str:
     wrong = any(one["problems"] or one["refused"] for one in projects)
     trouble = "; yester share says what is wrong" if wrong else ""
     return f"{names}; {count_noun(waiting, 'line')} waiting{trouble}"
-
-
-def _describe_backlog(done: int, waiting: int) -> str:
-    from yester.store.figures import Backlog
-
-    return str(Backlog(waiting, done + waiting))
 
 
 def _describe_spool(home: Path) -> dict[str, Any]:
