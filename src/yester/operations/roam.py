@@ -71,13 +71,10 @@ def _list_machines(store: Store) -> list[RoamMachine]:
     found: dict[str, RoamMachine] = {}
     for one in sorted(store.entries(Machine), key=lambda one: one.key):
         stem = one.key.partition("-")[0]
-        known = found.setdefault(
-            stem,
-            RoamMachine(machine=stem[:4], name="", own=bool(one.own), seen=0, segments=0, items=0),
-        )
+        new = RoamMachine(machine=stem[:4], name="", own=bool(one.own), seen=0, segments=0, items=0)
+        known = found.setdefault(stem, new)
         known.name, known.seen = redact(one.name) or known.name, max(known.seen, one.seen)
-        segments = store.totals("roam_segment", where={"machine": one.key})
-        known.segments += segments[0][0]
+        known.segments += store.totals("roam_segment", where={"machine": one.key})[0][0]
         if not one.own:
             known.items += store.totals("roam_item", where={"origin": one.key})[0][0]
     return sorted(found.values(), key=lambda one: (not one.own, -one.seen))
@@ -115,7 +112,9 @@ def _open_roam(memory: Memory, url: str, progress: Progress) -> Roam:
 
 def begin_roam(memory: Memory, url: str, progress: Progress) -> tuple[Key, Report]:
     """A new log there, with everything but private projects; its recovery code is told once."""
-    _refuse_second(memory, url)
+    if (state := load_roaming(memory.home)) is not None:
+        there = f"this home roams to {redact(state.to)} already"
+        raise UsageError(f"{there}; `yester roam --stop`, then --to {url}")
     url = _full_path(url)
     roam = _open_roam(memory, url, progress)
     if "://" not in url:
@@ -168,14 +167,6 @@ def _present_roam(memory: Memory, progress: Progress) -> Roam:
     if state is None:
         raise UsageError("this home does not roam; yester roam --to FOLDER begins it")
     return _open_roam(memory, state.to, progress)
-
-
-def _refuse_second(memory: Memory, url: str) -> None:
-    state = load_roaming(memory.home)
-    if state is not None:
-        raise UsageError(
-            f"this home roams to {redact(state.to)} already; `yester roam --stop`, then --to {url}"
-        )
 
 
 def _full_path(url: str) -> str:

@@ -187,15 +187,9 @@ def check_share(memory: Memory, name: str, url: str, plain: bool) -> tuple[Proje
 
 
 def begin_share(
-    memory: Memory,
-    name: str,
-    url: str,
-    token: str,
-    progress: Progress,
-    *,
-    plain: bool = False,
-    trust: Path | None = None,
-) -> ShareReport:
+    memory: Memory, name: str, url: str, token: str, progress: Progress,
+    *, plain: bool = False, trust: Path | None = None,
+) -> ShareReport:  # fmt: skip
     """From now on this project's memory goes to that server, and what others share of it comes
     here. Without a token, the one that is known for that server."""
     with exchange_lock(memory.home):

@@ -4,6 +4,7 @@ share, to a team."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -134,34 +135,29 @@ def share_command(
         raise UsageError("say one of --to, --now, --stop, --dry-run (or --to with it)")
     if project is None and (to or stop or dry_run):
         raise UsageError("say which project: yester share PROJECT …; yester projects lists them")
-    if project is None or not (to or stop or dry_run):
-        return _run_shares(app, quietly) if now or quietly else _show_shares(app, project)
-    if dry_run:
+    if dry_run and project:
         return _preview_share(share.preview_share(app.memory, project, to or ""))
-    if stop:
+    if stop and project:
         report = share.stop_share(app.memory, project, tell_progress, anyway)
         lines = [*_share_lines(app, report), f"{_name(app, report)} {_ENDED}{report.ended}"]
         return Output({"report": report}, [*lines, _REMAINS])
-    assert to is not None
-    return _begin_share(app, project, to, token_file, trust, plain)
+    if to and project:
+        return _begin_share(app, project, to, token_file, trust, plain)
+    return _run_shares(app, quietly) if now or quietly else _show_shares(app, project)
 
 
 def _begin_share(
     app: App, project: str, to: str, token_file: Path | None, trust: Path | None, plain: bool
 ) -> Output:
-    def begin_share(token: str) -> ShareReport:
-        return share.begin_share(
-            app.memory, project, to, token, tell_progress, plain=plain, trust=trust
-        )
-
     _, to = share.check_share(app.memory, project, to, plain)
     known = "" if token_file else load_token(app.home, to)
+    begin = partial(share.begin_share, app.memory, project, to, plain=plain, trust=trust)
     try:
-        report = begin_share(known or _read_token(token_file))
+        report = begin(known or _read_token(token_file), tell_progress)
     except NotAdmitted as error:
         if not known or error.status != 401:
             raise
-        report = begin_share(_read_token(None))
+        report = begin(_read_token(None), tell_progress)
     return _answer_shares(app, [report])
 
 

@@ -321,9 +321,8 @@ def load_files(folder: Path = FOLDER) -> dict[str, Response]:
         if hidden or path.is_symlink() or not path.is_file():
             continue
         kind = _TYPES.get(path.suffix) or mimetypes.guess_type(path)[0]
-        found["/" + "/".join(parts)] = Response(
-            path.read_bytes(), media_type=kind or "application/octet-stream"
-        )
+        file = Response(path.read_bytes(), media_type=kind or "application/octet-stream")
+        found["/" + "/".join(parts)] = file
     if "/index.html" in found:
         found["/"] = found["/index.html"]
     return found

@@ -147,13 +147,11 @@ class Guard:
         site = headers.getlist("sec-fetch-site")
         foreign = any(one not in ("same-origin", "none") for one in site)
         # A link from elsewhere may open the viewer, and nothing but it.
-        page = scope["method"] in ("GET", "HEAD") and not scope["path"].startswith(
-            ("/api", "/stream", "/health")
-        )
+        page = not scope["path"].startswith(("/api", "/stream", "/health"))
         navigates = headers.getlist("sec-fetch-mode") == ["navigate"]
         if any(one.lower() not in self._origins for one in origins):
             raise Refusal("page", ", ".join(origins), "Origin")
-        if foreign and not (page and navigates):
+        if foreign and not (page and navigates and read_method(scope) == "GET"):
             raise Refusal("page", ", ".join(site), "Sec-Fetch-Site")
 
     def _largest_body(self, scope: Scope) -> int:  # noqa: ARG002

@@ -163,9 +163,8 @@ class Grants:
         for old in known[_MOST_GRANTS - 1 :]:
             self.remove(old.name)
         name, secret = secrets.token_hex(_GRANT_NAME // 2), secrets.token_urlsafe(_TOKEN_BYTES)
-        grant = Grant(
-            hash=_hash_code(secret), origin=origin, browser=browser, created=int(self._now() * 1000)
-        )
+        key, now = _hash_code(secret), int(self._now() * 1000)
+        grant = Grant(hash=key, origin=origin, browser=browser, created=now)
         replace_file(self._folder / name, msgspec.json.encode(grant).decode())
         return f"{name}.{secret}"
 

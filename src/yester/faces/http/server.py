@@ -113,15 +113,9 @@ class Protocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         problem, _ = make_problem(Refusal("protocol", what=msg))
-        body = msgspec.json.encode(problem)
-        for event in (
-            h11.Response(
-                status_code=400,
-                headers=[("content-type", CONTENT_TYPE), ("connection", "close")],
-            ),
-            h11.Data(data=body),
-            h11.EndOfMessage(),
-        ):
+        headers = [("content-type", CONTENT_TYPE), ("connection", "close")]
+        head = h11.Response(status_code=400, headers=headers)
+        for event in (head, h11.Data(data=msgspec.json.encode(problem)), h11.EndOfMessage()):
             with suppress(h11.LocalProtocolError):  # an answer is on its way already
                 self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
@@ -145,9 +139,8 @@ class Server(uvicorn.Server):
 
     async def _look_after(self) -> None:
         self._app.release_unused()
-        if self._app.is_lost() or (
-            self._idle is not None and self._app.idle_seconds() > self._idle
-        ):
+        idle = self._idle is not None and self._app.idle_seconds() > self._idle
+        if idle or self._app.is_lost():
             self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -220,13 +220,14 @@ def _load_endpoints() -> Iterator[Endpoint]:
             yield Endpoint(method=method, path=path, group=group, **make(**row))
 
 
-def _own_row(answer: str, request: str = "", **more: Any) -> dict[str, Any]:
+Row = dict[str, Any]  # what an endpoint is made of
+
+
+def _own_row(answer: str, request: str = "", **more: Any) -> Row:
     return {"request": _OWN.get(request, requests.NoRequest), "answer": _OWN[answer], **more}
 
 
-def _operation_row(
-    operation: str, request: str = "", does: str = "", **more: Any
-) -> dict[str, Any]:
+def _operation_row(operation: str, request: str = "", does: str = "", **more: Any) -> Row:
     module = operation.partition(":")[0]
     made = resolve_name(f"yester.{operation}")
     hints = {"request": requests.NoRequest} | get_type_hints(made)

@@ -124,9 +124,8 @@ def parse_ids(written: Any) -> list[tuple[int, int]]:
 def search_memory(memory: ToolMemory, request: search.EverythingSearch) -> str:
     if request.types:
         memory.check_names(Filters(types=tuple(request.types)))
-    found = search.find_matches(
-        memory, request
-    )  # the store is not opened yet: a worker may have it open
+    # The store is not opened yet: a worker may have it open.
+    found = search.find_matches(memory, request)
     query, offset, terms = request.query, request.offset, query_terms(request.query)
     rows: list[tuple[Hit | None, str]] = [(hit, hit_row(hit, terms)) for hit in found.hits]
     for session, hit in found.sessions:
@@ -369,10 +368,9 @@ class ToolMemory(Memory):
             key, agent = detect_session(self.environ)
             session = store.session(key, agent) if key else None
             number, prompt = (session.id, session.prompts) if session else (0, 0)
+            lines = [replace(one, session=number, prompt_number=prompt) for one in self._listed]
             with store.transaction("ledger", patience=_PATIENCE_TO_WRITE):
-                store.append(
-                    [replace(one, session=number, prompt_number=prompt) for one in self._listed]
-                )
+                store.append(lines)
         except (YesterError, OSError):
             self._listed = self._listed[-_MOST_OWED:]
             return

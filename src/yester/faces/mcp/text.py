@@ -99,13 +99,13 @@ def hit_row(hit: Hit, asked: Collection[str], clock: bool = False, mark: str = "
         f"{len(hit.parts)} more of this turn" if hit.parts else "",
         f"since then: {_stale_note(hit.stale)}" if hit.stale else "",
     ]  # fmt: skip
-    text = lines.join_title(
-        hit.title, find_snippet(lines.clean_text(hit.excerpt or hit.text), asked, _SNIPPET)
-    )
-    head = (
-        f"{mark}#{hit.id} {lines.item_icon(hit.kind, hit.type)} {', '.join(filter(None, facts))}: "
-    )
-    return _fit_row(head, text)
+    snippet = find_snippet(lines.clean_text(hit.excerpt or hit.text), asked, _SNIPPET)
+    head = f"{mark}#{hit.id} {lines.item_icon(hit.kind, hit.type)} {_join_facts(facts)}: "
+    return _fit_row(head, lines.join_title(hit.title, snippet))
+
+
+def _join_facts(facts: Sequence[str]) -> str:
+    return ", ".join(filter(None, facts))
 
 
 def _stale_note(text: str) -> str:
@@ -121,16 +121,13 @@ def session_row(session: Session, best: Hit | None, asked: Collection[str], summ
         f"{best.score:.2f}" if best and best.score else "",
         f"summary #{summary}" if summary else "",
     ]  # fmt: skip
-    head = f"S{short_session(session.key)} {', '.join(filter(None, facts))}: "
-    title = (
-        lines.quote_text(lines.one_line(session.title, _TITLE))
-        if session.title.strip()
-        else "(untitled)"
-    )
+    title = lines.one_line(session.title, _TITLE)
+    named = lines.quote_text(title) if title else "(untitled)"
+    head = f"S{short_session(session.key)} {_join_facts(facts)}: {named}"
     if best is None:
-        return head + title
+        return head
     text = find_snippet(lines.clean_text(best.text), asked, _SNIPPET)
-    return _fit_row(f"{head}{title}; best #{best.id}: ", text)
+    return _fit_row(f"{head}; best #{best.id}: ", text)
 
 
 def _fit_row(head: str, text: str) -> str:
@@ -151,7 +148,7 @@ def item_heading(item: Item, project: str) -> str:
         f"session {short_session(item.session)}" if item.session else "",
         f"~{reading_cost(item)}t to read", spent if item.discovery_tokens else "",
     ]  # fmt: skip
-    return f"#{item.id} {lines.item_icon(item.kind, item.type)} {', '.join(filter(None, facts))}"
+    return f"#{item.id} {lines.item_icon(item.kind, item.type)} {_join_facts(facts)}"
 
 
 def whole_item(item: Item) -> str:
