@@ -348,11 +348,9 @@ def command(
         def run(app: App, /, as_json: bool = False, **given: Any) -> None:
             if click.get_current_context().invoked_subcommand is not None:
                 return
-            said = [
-                f"--{name.replace('_', '-')}" for name in EXCLUSIVE.get(path, ()) if given[name]
-            ]
+            said = [name.replace("_", "-") for name in EXCLUSIVE.get(path, ()) if given[name]]
             if len(said) > 1:
-                flags = " and ".join(said)
+                flags = " and ".join(f"--{name}" for name in said)
                 raise UsageError(f"{flags} exclude each other; leave out one of them")
             if path not in _LASTING:
                 screen.PATIENCE.begin(f"yester {path}")
@@ -368,10 +366,10 @@ def command(
         if not plain:
             as_json = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
             function = as_json(function)
+        function = add_parameters(function, path)
         if path in GROUPS:
-            return make_group(path, invoke_without_command=True)(add_parameters(function, path))
-        make = click.command(path.split()[-1], cls=Command, help=DOES.get(path))
-        return make(add_parameters(function, path))
+            return click.group(path, cls=LazyGroup, invoke_without_command=True)(function)
+        return click.command(path.split()[-1], cls=Command, help=DOES.get(path))(function)
 
     return decorate
 
@@ -518,7 +516,16 @@ class _Named(click.Command):
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_help_text(ctx, formatter)
-        _write_other_names(ctx, formatter)
+        words = ctx.command_path.split()[1:] or [""]
+        last = {words[-1], {"search": "recall", "recall": "search"}.get(words[-1], "")}
+        paths = [[one] for one in COMMANDS if one in last]
+        paths += [[group, one] for group, rows in GROUPS.items() for one in rows if one in last]
+        others = [path for path in paths if path != words and find_command(path) is self]
+        if others:
+            formatter.write_paragraph()
+            with formatter.indentation():
+                names = ", ".join(f"`yester {' '.join(path)}`" for path in others)
+                formatter.write_text(f"The same: {names}.")
 
 
 class Command(_Named):
@@ -565,11 +572,9 @@ class LazyGroup(_Named, click.Group):
             return None
         if cmd_name in ABOUT:
             return LazyGroup(cmd_name, help=ABOUT[cmd_name])
-        module = importlib.import_module(f"yester.faces.cli.{self.rows()[cmd_name][0]}")
+        module = vars(importlib.import_module(f"yester.faces.cli.{self.rows()[cmd_name][0]}"))
         name = f"{cmd_name.replace('-', '_')}_command"
-        command: click.Command = getattr(module, f"{self.name}_{name}", None) or getattr(
-            module, name
-        )
+        command: click.Command = module.get(f"{self.name}_{name}") or module[name]
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
@@ -604,22 +609,6 @@ def write_commands(
         formatter.write_dl([(f"{name:<{width}}", row[1]) for name, row in rows.items()])
 
 
-def _write_other_names(ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    """That a command has another name, and which."""
-    words = ctx.command_path.split()[1:]
-    if not words:
-        return
-    last = {words[-1], {"search": "recall", "recall": "search"}.get(words[-1], "")}
-    paths = [[one] for one in COMMANDS if one in last]
-    paths += [[group, one] for group, rows in GROUPS.items() for one in rows if one in last]
-    others = [path for path in paths if path != words and find_command(path) is ctx.command]
-    if others:
-        formatter.write_paragraph()
-        with formatter.indentation():
-            names = ", ".join(f"`yester {' '.join(path)}`" for path in others)
-            formatter.write_text(f"The same: {names}.")
-
-
 def find_command(path: Sequence[str]) -> click.Command | None:
     found: click.Command | None = cli
     for word in path:
@@ -627,10 +616,6 @@ def find_command(path: Sequence[str]) -> click.Command | None:
             return None
         found = found.get_command(click.Context(found), word)
     return found
-
-
-def make_group(name: str, **more: Any) -> Callable[[Callable[..., Any]], click.Command]:
-    return click.group(name, cls=LazyGroup, **more)
 
 
 def read_address(given: str) -> str:

@@ -13,7 +13,7 @@ from yester.faces.cli import screen
 from yester.faces.cli.app import App, Output, command, read_id, read_secret, tell_progress
 from yester.faces.cli.services import drain_spool, rest_worker
 from yester.operations import forget
-from yester.operations.privacy import Privacy, Stored, VerifyRequest, show_privacy, verify_absence
+from yester.operations.privacy import Privacy, VerifyRequest, show_privacy, verify_absence
 from yester.operations.request import make_request
 
 _HOW = "Nothing was done. Do it with: --yes"
@@ -121,17 +121,14 @@ def privacy_command(app: App) -> Output:
     return Output(found, _privacy_lines(found))
 
 
-def _describe_project(one: Stored) -> dict[str, Any]:
-    return {
-        "project": one.project + (" (private)" if one.private else ""), "items": one.items,
-        "prompts": one.kinds.get("prompt", 0), "characters": one.characters,
-        "from": format_day(one.oldest), "to": format_day(one.newest),
-    }  # fmt: skip
-
-
 def _privacy_lines(found: Privacy) -> Iterator[str]:
     yield f"Stored in {found.home}, readable for you alone:"
-    yield from screen.table_lines([_describe_project(one) for one in found.projects])
+    yield from screen.table_lines([
+        {"project": one.project + (" (private)" if one.private else ""), "items": one.items,
+         "prompts": one.kinds.get("prompt", 0), "characters": one.characters,
+         "from": format_day(one.oldest), "to": format_day(one.newest)}
+        for one in found.projects
+    ])  # fmt: skip
     yield ""
     for file in found.files:
         size = f"{file.bytes / 1e6:,.1f} MB"

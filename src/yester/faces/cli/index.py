@@ -161,10 +161,9 @@ def _wait_for_vectors(app: App, waiting: int) -> None:
 
 
 def _find_named(paths: tuple[Path, ...], agents: list[Agent]) -> Iterator[tuple[Agent, Path]]:
-    if missing := [str(path) for path in paths if not path.exists()]:
-        raise SourceError(
-            f"{', '.join(missing)}: no such file or folder; name a transcript or a folder of them"
-        )
+    if missing := ", ".join(str(path) for path in paths if not path.exists()):
+        fix = "name a transcript or a folder of them"
+        raise SourceError(f"{missing}: no such file or folder; {fix}")
     for path in paths:
         files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
         for file in files:
@@ -320,9 +319,8 @@ def _distil_sessions(
 
 def _find_waiting(app: App, session: str | None, backfill: bool) -> list[Waiting]:
     if session is None:
-        return app.store.queued_sessions(
-            Queue("distil", hooked=not backfill, quiet_since=app.now - QUIET, limit=_MANY)
-        )
+        queue = Queue("distil", hooked=not backfill, quiet_since=app.now - QUIET, limit=_MANY)
+        return app.store.queued_sessions(queue)
     found = app.store.queued_sessions(Queue("any", key=session))
     if not found:
         raise NotFound(f"no session {session}; `yester sessions` lists them")

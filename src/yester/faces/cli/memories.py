@@ -215,9 +215,8 @@ def candidate_command(
     category, said = get_category(type_), clean_text(" ".join(text))
     began = time.perf_counter()
     where = GLOBAL if everywhere else app.choose_project(project)
-    choice = remember.find_candidate(
-        app.reading, category, said, where.key, normalise_tags(tags), files
-    )
+    about = where.key, normalise_tags(tags), files
+    choice = remember.find_candidate(app.reading, category, said, *about)
     found = [one for one in (choice.best, *choice.others) if one is not None]
     rows = [
         memo_as_json(app, one.memo, full=False, points=one.points, same=one.same, tags=one.tags,

@@ -181,9 +181,9 @@ def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
     asked = bench.make_questions(past, limit)
     if len(asked) < bench.LEAST_QUESTIONS:
         value = {"questions": len(asked), "sessions": len(past)}
-        return Output(value, (), _TOO_FEW.format(
-            screen.count_noun(len(asked), "question"), screen.count_noun(len(past), "session")
-        ))  # fmt: skip
+        questions = screen.count_noun(len(asked), "question")
+        sessions = screen.count_noun(len(past), "session")
+        return Output(value, (), _TOO_FEW.format(questions, sessions))
     with Memory(app.home, os.environ, ask_worker=None, database=app.database) as memory:
 
         def recall(question: bench.Question) -> Sequence[Hit]:
@@ -255,9 +255,8 @@ def _found_lines(app: App) -> Iterator[str]:
     yield "yester: long-term memory for coding agents. It stays on this machine.\n"
     if not found:
         yield "No sessions of coding agents were found here, so there is nothing to read yet."
-        yield _next_step(
-            "yester install", "lets your agents use it; what they do from then on is kept"
-        )
+        used = "lets your agents use it; what they do from then on is kept"
+        yield _next_step("yester install", used)
         yield _next_step("yester index FOLDER", "reads transcripts that lie elsewhere")
         return
     sessions, size = Counter(name for name, _ in found), sum(one.st_size for _, one in found)

@@ -166,11 +166,9 @@ def yester_command(app: App, file: Path, mine: bool, dry_run: bool) -> Output:
         for done in reader.read_slices():
             advance(done)
     report = reader.report
-    new = join_kinds(report.added)
-    wrong = report.problems[:_MOST_PROBLEMS]
-    return Output(
-        report, [f"new: {new}" if new else "nothing new"], warnings=wrong, code=3 * bool(wrong)
-    )
+    new, wrong = join_kinds(report.added), report.problems[:_MOST_PROBLEMS]
+    lines = [f"new: {new}" if new else "nothing new"]
+    return Output(report, lines, warnings=wrong, code=3 * bool(wrong))
 
 
 # --- everything taken out again -------------------------------------------------------------------
@@ -236,9 +234,8 @@ def section_command(app: App, file: Path, project: str | None, apply: bool) -> O
         return Output({"applied": False, "diff": ""}, [f"{file} says so already"])
     diff = format_diff(file, before, after)
     if apply:
-        app.memory.require_user(
-            f"{file} is the user's: `yester export section {file} --apply` is theirs"
-        )
+        theirs = f"`yester export section {file} --apply` is theirs"
+        app.memory.require_user(f"{file} is the user's: {theirs}")
         replace_present(path, after, present, file)
     hint = "" if apply else "nothing was written; say --apply to write it"
     return Output({"applied": apply, "diff": diff}, [diff], hint=hint)

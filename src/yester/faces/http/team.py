@@ -113,9 +113,8 @@ class TeamApp(Router):
         elif endpoint.path in self._constants:
             body = self._constants[endpoint.path]()
         else:
-            body = await self._threads.run(
-                self._answer_caller, endpoint, request, scope["yester.caller"], scope["path"]
-            )
+            whose, path = scope["yester.caller"], scope["path"]
+            body = await self._threads.run(self._answer_caller, endpoint, request, whose, path)
         return Response(body, media_type=endpoint.content)
 
     def _answer_caller(
