@@ -21,8 +21,9 @@ from yester.memories.remember import Draft, remember
 from yester.memories.rules import list_rules
 from yester.memory import Memory
 from yester.model import Filters, Item, Memo, Project, Session, replace, sharer_of
+from yester.operations.request import ProjectRequest
 from yester.operations.share import preview_share
-from yester.operations.turns import NowRequest, show_now
+from yester.operations.turns import show_now
 from yester.sharing.lines import (
     FOR_EVER,
     ForgottenLine,
@@ -427,7 +428,7 @@ def test_what_others_have_done_is_not_what_was_done_here(peers, run, tmp_path):
     refused = run("--home", str(kim.home), "resume", "team:sam:session-sam")
     assert "the session is sam's" in refused.err
     with Memory(kim.home, {}) as memory:
-        assert show_now(memory, NowRequest()).running == []
+        assert show_now(memory, ProjectRequest()).running == []
 
 
 def test_what_is_shared_still_comes_to_ones_own_other_machine(peers, tmp_path):

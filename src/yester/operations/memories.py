@@ -75,10 +75,6 @@ class MemoriesRequest(requests.DatedRequest, kw_only=True):
     use: bool = False
 
 
-class ReviewRequest(requests.Request, kw_only=True):
-    project: fields.ProjectName = ""
-
-
 class CandidateRequest(requests.Request, kw_only=True):
     type: Category
     text: fields.GivenText
@@ -378,7 +374,7 @@ def find_candidate(memory: OpenedMemory, request: CandidateRequest) -> Candidate
     )
 
 
-def review_memories(memory: OpenedMemory, request: ReviewRequest) -> Review:
+def review_memories(memory: OpenedMemory, request: requests.ProjectRequest) -> Review:
     """Memories that deserve a look."""
     filters = replace(requests.make_filters(memory, request), without_projects=())
     findings = [

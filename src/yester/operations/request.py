@@ -66,6 +66,10 @@ class ItemRequest(Request, kw_only=True):
     id: fields.Id
 
 
+class ProjectRequest(Request, kw_only=True):
+    project: fields.ProjectName = ""
+
+
 # --- filters --------------------------------------------------------------------------------------
 
 Time = float | int | datetime | str | None

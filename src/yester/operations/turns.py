@@ -42,10 +42,6 @@ class TurnsRequest(requests.DatedRequest, kw_only=True):
     order: Literal["date_desc", "date_asc"] = field(default="date_desc", name="orderBy")
 
 
-class DaysRequest(requests.Request, kw_only=True):
-    project: fields.ProjectName = ""
-
-
 class TurnRow(Struct, kw_only=True):
     """A prompt and what came of it."""
 
@@ -155,7 +151,7 @@ def _describe_turn(
     )  # fmt: skip
 
 
-def count_turn_days(memory: Memory, request: DaysRequest) -> Days:
+def count_turn_days(memory: Memory, request: requests.ProjectRequest) -> Days:
     """On which days something was asked, and how often: by the server's clock, the newest first."""
     filters = requests.make_filters(memory, request, kinds=("prompt",))
     midnight = parse_time("today", memory.now)
@@ -201,10 +197,6 @@ _FILES = 3
 _SUBAGENTS = 20  # prompts of sub-agents behind the user's last one
 _CACHED = 0.5  # seconds; several tabs ask the same
 ToolState = Literal["", "running", "done", "failed"]
-
-
-class NowRequest(requests.Request, kw_only=True):
-    project: fields.ProjectName = ""
 
 
 class ToolUse(Struct, kw_only=True):
@@ -253,13 +245,13 @@ class Now(Struct, kw_only=True):
     last: int
 
 
-def show_now(memory: Memory, request: NowRequest) -> Now:
+def show_now(memory: Memory, request: requests.ProjectRequest) -> Now:
     """What agents do at this moment, what is open, and what was decided in the last seven days."""
     key = f"now {request.project}"
     return memory.cached(key, _CACHED, lambda: _look_around(memory, request))
 
 
-def _look_around(memory: Memory, request: NowRequest) -> Now:
+def _look_around(memory: Memory, request: requests.ProjectRequest) -> Now:
     store, now = memory.reading, memory.now
     filters, rows = requests.make_filters(memory, request), items.Rows(memory.reading)
     recent = store.sessions(replace(filters, since=now - _RUNNING), Paging(_MOST))
