@@ -134,6 +134,8 @@ def test_a_title_is_some_words_of_the_text_whatever_the_text(reader, request, cl
          ["paragraph: before", "paragraph: after"]),
         ("goes on\n    here", ["paragraph: goes on", "paragraph: here"]),
         ("<system-reminder>not typed</system-reminder>fix it<!-- hidden", ["paragraph: fix it"]),
+        ("It is in agentv__worktrees, `~/chats/<id>/store.db` and `List<T>`.<br>",
+         ["paragraph: It is in agentv__worktrees, ~/chats/<id>/store.db and List<T>."]),
         ("完成了。还没有。", ["paragraph: 完成了。", "paragraph: 还没有。"]),
         ("```\nnever closed", []),
     ],

@@ -30,6 +30,7 @@ from yester.tables import load_pattern
 from yester.text.prose import strip_marks
 from yester.text.statements import (
     Statement,
+    bare_text,
     count_words,
     cut_clause,
     drop_interjection,
@@ -59,6 +60,7 @@ _SHARED = 3  # rare words of what is left in what was done later
 _FEW_WORDS = 5
 _CHECK = 60  # characters of a command
 _BEGINNING = 24  # characters by which the line is known that a sentence begins
+_OBJECTION = 600  # characters of a prompt; a longer one is pasted
 _LEAD, _CHOICE = 180, 90  # characters of a sentence that another one leans on; of a choice
 
 _MERGED = re.compile(r"`gh pr merge (\d+)")
@@ -104,7 +106,8 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
         why = _find_sentence(turn, "commit refused")
         reason = f"{COMMIT_FAILED}: {why}" if why else COMMIT_FAILED
         left.append(f"not committed: {_uncommitted(turn) or title}; {reason}")
-    said = _left_undone(turn, title, gate) or ([] if left else _waiting(turn, title, committed))
+    name = looked.commit_title or title
+    said = _left_undone(turn, name, gate) or ([] if left else _waiting(turn, name, committed))
     left += [one for one in said if not _is_overtaken(one, looked.later)]
     cut_off = status.word == "open" and status.evidence == BROKEN_OFF and turn.closing is None
     fields = {
@@ -124,7 +127,9 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     return Item(
         "", "summary", type="turn", epoch=turn.ended, title=title,
         subtitle=status.text if status.word != "talk" else "answered" if left else "",
-        body=_find_cause(looked, title, facts) or (_last_words(turn) if cut_off else ""),
+        body=_find_cause(looked, title, facts)
+        or (_last_words(turn) if cut_off else "")
+        or (_objection(looked) if status.word == "reverted" else ""),
         sections=_fill_fields(fields), files_read=turn.looked_at[:MOST_FILES],
         files_modified=turn.edited[:MOST_FILES], tags=_find_checks(turn),
     )  # fmt: skip
@@ -208,7 +213,7 @@ def _join_lines(texts: Iterable[str], room: int) -> str:
     kept: list[str] = []
     known: list[set[str]] = []
     for text in texts:
-        line = cut_clause(strip_marks(text), 240 if kept else min(240, room))
+        line = cut_clause(bare_text(text), 240 if kept else min(240, room))
         own = title_words(line)
         said = own and any(len(own & other) >= _SAME * len(own) for other in known)
         if line and not said and len(line) <= room:
@@ -268,7 +273,19 @@ def _find_cause(looked: Looked, title: str, facts: Sequence[Fact]) -> str:
             not check.search(fact.text) and (wrong or about & telling_terms(fact.text))
         ))
     ]  # fmt: skip
-    return next((strip_marks(one.text) for one in causes if one.source == causes[-1].source), "")
+    return next((bare_text(one.text) for one in causes if one.source == causes[-1].source), "")
+
+
+def _objection(looked: Looked) -> str:
+    """What the user asked for when work was taken back."""
+    files, by = set(looked.turn.edited), looked.status.evidence.strip("`")
+    for turn in looked.later:
+        runs = by and any(by in step.ran.command for step in turn.steps)
+        if turn.prompt is not None and (runs or not files.isdisjoint(turn.edited)):
+            said = [one.text for one in split_statements(turn.prompt.body[:_OBJECTION])]
+            telling = (one for one in said if count_words(one) > _FEW_WORDS)
+            return cut_clause(next(telling, ""), _LEAD)
+    return ""
 
 
 def _broken_off(turn: View, wanted: str) -> list[str]:

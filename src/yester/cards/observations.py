@@ -166,7 +166,8 @@ def _find_answers(item: Item) -> Iterator[tuple[str, Fact]]:
         passing = load_pattern("utterances", "what now").search(match["question"])
         if not passing and not _pattern("undecided").match(match["answer"]):
             header = headers[at] if at < len(headers) else cut_clause(match["question"], 40)
-            yield f"{header}: {match['answer']}", Fact(Statement(match[0]), item.id)
+            answer = match["answer"].removesuffix(" (Recommended)")
+            yield f"{header}: {answer}", Fact(Statement(match[0]), item.id)
 
 
 # --- done ----------------------------------------------------------------------------------------

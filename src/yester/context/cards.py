@@ -52,7 +52,8 @@ _FAILS = re.compile(r"\bfail(?:s|ing|ed|ures?)?\b|\bschlägt\b.*\bfehl\b|失败"
 _SHARED = re.compile(r"\b(?:merge|PR\b|pull request|push|worth watching)", re.I)
 _GOES_ON = re.compile(r"(?:also|still|then|however|and|but)\b", re.I)
 _GAP = re.compile(r"\s[.,;](?:\s|\Z)")  # a mark that was dropped has left it
-_NEW = 0.4  # share of the words of a fact that its line does not have yet
+_NEW = 0.5  # share of the words of a fact that its line does not have yet
+_OF_TESTS = re.compile(r"\b[Tt]ests?\b|\bTest[A-Z]|_test\.|\.(?:spec|test)\.")
 _CODE = 2
 _TELLING = 0.4  # what a fact is worth at least
 _OF_WORK = re.compile(r":(?:work|found|commit:\w+)\Z")  # observations that tell what came of a turn
@@ -241,10 +242,12 @@ def _names_of(card: Item) -> tuple[str, ...]:
 
 
 def _amount_of_work(card: Item) -> int:
-    """Did it change code, only pages (a log of changes goes along with a commit), or nothing?"""
+    """Did it change code, only pages (a log of changes goes along with a commit), or nothing? What
+    was tested is code, though a sub-agent may have written it."""
     if not card.files_modified:
         return 0
-    return 1 if all(map(is_prose, card.files_modified)) else _CODE
+    tested = _RUN.search(card.subtitle) is not None
+    return 1 if all(map(is_prose, card.files_modified)) and not tested else _CODE
 
 
 # --- what came of them in detail -----------------------------------------------------------------
@@ -336,6 +339,7 @@ def _fact_worth(fact: str, place: int) -> float:
     leans = load_pattern("statements", "leans").match(fact) or _GOES_ON.match(fact)
     added = find_cues(fact) <= {"result"} and load_pattern("statements", "an addition").match(fact)
     less = bool(leans) + bool(added)  # the code itself says what was added
+    less += _OF_TESTS.search(fact) is not None  # go along with it
     return statement_worth(Statement(fact)) + max(0.8 - 0.2 * place, 0.0) - less
 
 

@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from yester.clock import Calendar
 from yester.model import Hit, Item, sharer_of
 from yester.project import bare_project
+from yester.tables import load_pattern
+from yester.text.edits import is_prose
 from yester.text.sentences import clean_text as clean_text
 from yester.text.sentences import clean_texts, shorten_text
 from yester.text.sentences import one_line as one_line
@@ -27,6 +29,7 @@ _INNER_QUOTES = str.maketrans(dict.fromkeys("“”„‟〝〞", '"'))
 TITLE, NAME, PATH, _WHY = 100, 40, 60, 240  # characters
 _FILES = 2  # named in a line
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:")
+_OTHER_TREE = re.compile(r"\A.*\bworktrees/[^/]+/")  # is gone sooner than the file
 _STALE = 100
 SPEAKERS = {
     "user": "user", "assistant": "agent", "thinking": "agent (thinking)", "task": "agent (task)",
@@ -132,7 +135,7 @@ def card_line(
     label = f" {word}" if word else ""
     if word == "changed" and not evidence.startswith("only "):
         label += ", not verified"
-    edited = name_places(card.files_modified[:_FILES])
+    edited = name_places(sorted(card.files_modified, key=_says_little)[:_FILES])
     said = (card.title or card.sections.get("request", ""), why or card.body, evidence)
     title, why, evidence, *rest = clean_texts((*said, *edited, *names[:_FILES]))
     title, why = shorten_text(title, TITLE), shorten_text(why, most)
@@ -150,11 +153,17 @@ def card_line(
     return f"{told} ({facts})" if facts else told
 
 
+def _says_little(file: str) -> int:
+    """Tests and pages go along with code, and `.env` is seldom in a commit."""
+    aside = is_prose(file) or load_pattern("tools", "test file").search(file) is not None
+    return 2 if file.rpartition("/")[2].startswith(".") else int(aside)
+
+
 def name_places(files: Sequence[str]) -> list[str]:
     """Where files are: the ends of long paths, and of a second file of a folder its name."""
     told: list[str] = []
     folders: set[str] = set()
-    for file in files:
+    for file in (_OTHER_TREE.sub("", file) for file in files):
         folder, _, name = file.rpartition("/")
         most = NAME if _ABSOLUTE.match(file) else PATH  # outside of the project, as far as is known
         while len(file) > most and "/" in file:

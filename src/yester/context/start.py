@@ -94,10 +94,8 @@ _NEXT = 5  # prompts after a card, sub-agents' among them
 _FAILING = 2  # commands that do not work here
 _CHECKS = 4  # commands that do
 _FINE = re.compile(r"\b(?:works|done|fine|good|perfect|passt)\b|没问题", re.I)
-_ANSWERED = re.compile(r'\A"(.{1,400}?)"\s*=\s*"(.+)"\Z')  # a question and what the user chose
 _IN_FOLDER = re.compile(r"\bcd \S+ && ")
 _NOT_COMMITTED = re.compile(r"changes after (\w+) not committed(?:, `git commit` failed)?")
-_ASKED, _ANSWER, _CHOSEN = 120, 80, 240  # characters
 _ASKED_FOR = ("fetched", "opened", "useful")  # what came of an item
 _KEPT = ("decision", "constraint", "preference", "runbook", "tech_debt")
 
@@ -341,6 +339,8 @@ def _add_cards(block: _Block, heading: str, reason: str, cards: Sequence[Item]) 
     new = [card for card in telling if not (block.is_told(card) or is_past(card, cards))]
     work = [card for card in new if card_status(card) != "answered"]
     answers = [card for card in new if card not in work and not (work and is_passing(card, cards))]
+    done = max((card.epoch for card in work if _is_finished(card)), default=0)
+    answers = [card for card in answers if card.epoch > done]  # what came of the others is told
     best = [*work, *answers[: _ANSWERS if work else _LAST]][:_LAST]
     best.sort(key=lambda card: card.epoch)
     block.add_lines(heading, reason, _card_lines(block, best, _DETAILS // max(len(best), 1)))
@@ -454,20 +454,8 @@ def _decided_lines(block: _Block, project: Filters) -> Iterator[_Line]:
     )
     for item in (*kept, *found):
         if not block.is_told(item):
-            text = _join_answers(item.facts) or join_title(item.title, one_line(item.body, _WHY))
+            text = join_title(item.title, one_line(item.body, _WHY))
             yield _Line(block.dated_line(item, text), item.id, item)
-
-
-def _join_answers(facts: Iterable[str]) -> str:
-    """What the user chose, each behind what was asked, as many as fit."""
-    text = ""
-    for asked in filter(None, map(_ANSWERED.match, facts)):
-        answer = one_line(asked[2].removesuffix(" (Recommended)"), _ANSWER)
-        told = f"{one_line(asked[1], _ASKED)} {answer}"
-        longer = f"{text}; {told}" if text else told
-        if asked[2][-1] != "?" and len(longer) <= _CHOSEN:
-            text = longer
-    return text
 
 
 def _failing_lines(store: Store, project: Filters) -> Iterator[_Line]:

@@ -51,8 +51,9 @@ _MARKS: _Steps = (
     (re.compile(r"\A\s*>\s?"), ""),
     (re.compile(r"!?\[([^\]\[\n]*(?:\[[^\]\[\n]*)?)\]\([^)(\n]*(?:\([^)(\n]*)?\)"), r"\1"),
     (re.compile(r"<?https?://\S+>?"), " "),
-    (re.compile(r"</?[a-zA-Z][^>\n]{0,80}>"), " "),
-    (re.compile(r"\*\*|__|`|~~|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)"), ""),
+    # `<id>/store.db` and `List<T>` are no tags.
+    (re.compile(r"</[a-zA-Z][^>\n]{0,80}>|(?<![/\w])<[a-zA-Z][^>\n]{0,80}>(?!/|\.\w)"), " "),
+    (re.compile(r"\*\*|(?<!\w)__|__(?!\w)|`|~~|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)"), ""),
     # Pictures and arrows.
     (re.compile("[\u2190-\u21ff\u2600-\u27bf\u2b00-\u2bff\ufe0f\U0001f000-\U0001faff]"), " "),
     (re.compile(r"\s+"), " "),

@@ -201,6 +201,11 @@ def same_form(text: str) -> str:
 # --- as it is shown ------------------------------------------------------------------------------
 
 
+def bare_text(text: str) -> str:
+    """Without marks, but with its arrows."""
+    return strip_marks(text.replace("→", _ARROW)).replace(_ARROW, "→")
+
+
 def drop_label(text: str) -> str:
     """`Root cause: the cache` is about the cache; `Verdict: possible. …` needs its label."""
     rest = load_pattern("statements", "label").sub("", text, count=1)
@@ -231,8 +236,7 @@ def cut_clause(text: str, most: int) -> str:
 def as_title(text: str) -> str:
     """A statement as a title: without marks, asides and interjections; a long one ends with its
     first clauses, or where it is cut with a sign that it goes on."""
-    bare = strip_marks(text.replace("→", _ARROW)).replace(_ARROW, "→")
-    bare = _LOOSE_ENDS.sub("", drop_label(drop_interjection(bare)))
+    bare = _LOOSE_ENDS.sub("", drop_label(drop_interjection(bare_text(text))))
     if len(bare) > TITLE:
         bare = drop_asides(bare)
     return _capitalize(shorten_title(bare))
