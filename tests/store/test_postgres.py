@@ -20,7 +20,18 @@ from tests.store.test_store import found, item, put, refs
 from tests.stores import BACKENDS
 from yester.errors import NotFound, StoreAway, StoreBusy, StoreError, StoreNewer
 from yester.ingest.prepare import prepare_item
-from yester.model import Filters, Injection, Item, Paging
+from yester.model import (
+    Every,
+    Filters,
+    Injection,
+    Item,
+    Paging,
+    Phrase,
+    Probe,
+    Without,
+    Word,
+    replace,
+)
 from yester.store import file_store, maintenance_of, open_store, store_location
 from yester.store.migrate import Migration, load_migrations
 from yester.store.postgres.database import translate_sql
@@ -78,6 +89,45 @@ def test_one_of_many_who_come_at_once_makes_the_schema():
     open_store(url, now=2, steps=later).close()
     with pytest.raises(StoreNewer, match="version 900"):
         open_store(url, now=3)
+
+
+def test_a_store_of_an_older_schema_ranks_what_it_holds_whoever_owns_its_tables():
+    url = own_database("yester-older")
+    with psycopg.connect(url, autocommit=True) as server:  # row-level security binds its owner
+        server.execute("DROP ROLE IF EXISTS yester_owner")
+        server.execute("CREATE ROLE yester_owner LOGIN")
+        server.execute('ALTER DATABASE "yester-older" OWNER TO yester_owner')
+        address = f"postgresql://yester_owner@{url.partition('@')[2]}"
+    older = load_migrations("postgres")[:9]
+    for tenant in ("one", "two"):
+        with closing(open_store(f"{address}&tenant={tenant}", now=1, steps=older)) as store:
+            put(store, item("1", f"apple {tenant}"), item("2", "pear"))
+    for tenant in ("one", "two"):
+        with closing(open_store(f"{address}&tenant={tenant}", now=2)) as store:
+            (one,) = store.probe(Probe(Filters(), {"appl": 1.0}, words=9)).candidates
+            assert (one.kind, one.project, one.epoch) == ("message", 1, item("1", "").epoch)
+
+
+def test_what_is_ranked_follows_an_item_that_is_changed_behind_the_index(store):
+    put(store, item("1", "apple", project="name:shop"), item("2", "pear", project="name:farm"))
+    with store.transaction("items"):
+        store._db.execute("UPDATE item SET project = 2, epoch = 77 WHERE id = 1")
+    (one,) = store.probe(Probe(Filters(), {"appl": 1.0}, words=9)).candidates
+    assert (one.project, one.epoch) == (2, 77)
+
+
+def test_words_that_must_stand_together_are_found_in_lists_of_any_length(store):
+    """In parts of 256: of a long list those alone are read in which something rare may be."""
+    texts = [f"apple {'pear' if n % 300 == 7 else 'plum'}" for n in range(900)]
+    put(store, *(item(str(n), text) for n, text in enumerate(texts)))
+    with store.transaction("index"):
+        store._db.ask("SELECT fold(0)")
+    put(store, item("7", "apple plum"), item("900", "pear apple"))  # not in the lists yet
+    must = Every((Phrase(("appl",)), Every((Word(("pear",)),))))
+    asked = Probe(Filters(), {"appl": 1.0, "pear": 1.0}, words=9, must=must)
+    assert {one.id for one in store.probe(asked).candidates} == {308, 608, 901}
+    without = replace(asked, must=Every((Word(("appl",)), Without(Word(("plum",))))))
+    assert {one.id for one in store.probe(without).candidates} == {308, 608, 901}
 
 
 def test_another_writer_of_the_tenant_is_waited_for_and_another_tenants_is_not(store, tmp_path):

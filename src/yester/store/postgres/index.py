@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from yester import model
@@ -148,12 +148,13 @@ class IndexWriter:
             )
 
 
-def must_condition(must: Expression | None) -> Condition | None:
+def must_condition(must: Expression | None, held: Mapping[str, int]) -> Condition | None:
     """What every answer must fulfil, as a condition on `item i`. A phrase becomes its terms: there
-    are no positions here, whoever asks looks at the text. None where it restricts nothing."""
+    are no positions here, whoever asks looks at the text. None where it restricts nothing. `held`:
+    how many items hold a term, where that is known."""
     match must:
         case model.Word(terms) | model.Phrase(terms):
-            return _join(" AND ", [_holds(term) for term in terms])
+            return _hold_all(terms, held)
         case model.Prefix(text):
             found = Condition()
             found.require(
@@ -162,35 +163,51 @@ def must_condition(must: Expression | None) -> Condition | None:
                 text, text + "\U0010ffff",
             )  # fmt: skip
             return found
-        case model.Every(parts):
-            wanted = [part for part in map(must_condition, parts) if part]
+        case model.Every():
+            parts = list(_every_part(must))
+            told = [part for part in parts if isinstance(part, model.Word | model.Phrase)]
+            others = (must_condition(part, held) for part in parts if part not in told)
+            lists = _hold_all([term for part in told for term in part.terms], held)
+            wanted = [part for part in (lists, *others) if part]
             if not wanted:
                 return None
-            unwanted = excluded_condition(must)
+            unwanted = excluded_condition(must, held)
             return _join(" AND ", [*wanted, *([unwanted] if unwanted else [])])
         case model.Some(parts):
-            either = [must_condition(part) for part in parts]
+            either = [must_condition(part, held) for part in parts]
             return _join(" OR ", [part for part in either if part]) if all(either) else None
     return None
 
 
-def excluded_condition(must: Expression | None) -> Condition | None:
+def excluded_condition(must: Expression | None, held: Mapping[str, int]) -> Condition | None:
     """Nothing of what the question excludes at its top level."""
-    parts = must.parts if isinstance(must, model.Every) else (must,)
     found = Condition()
-    for part in parts:
-        if isinstance(part, model.Without) and (one := must_condition(part.part)):
+    for part in _every_part(must):
+        if isinstance(part, model.Without) and (one := must_condition(part.part, held)):
             found.require(f"NOT ({one.sql})", *one.values)
     return found if found.values else None
 
 
-def _holds(term: str) -> Condition:
+def _every_part(must: Expression | None) -> Iterator[Expression]:
+    """What must hold at once, however it was put together."""
+    if isinstance(must, model.Every):
+        for part in must.parts:
+            yield from _every_part(part)
+    elif must is not None:
+        yield must
+
+
+def _hold_all(terms: Sequence[str], held: Mapping[str, int]) -> Condition | None:
+    """The rarest first: of the others' lists only those parts are read that hold its items."""
+    if not terms:
+        return None
+    rarest = sorted(dict.fromkeys(terms), key=lambda term: held.get(term, 0))
     found = Condition()
     # CASE keeps the planner from joining: it does not know how many items hold a word, and may read
     # all of them for each one that is looked at.
     found.require(
-        "CASE WHEN i.id IN (SELECT h.id FROM holding(?::int, NULL) h(id)) THEN true ELSE false END",
-        signed_hash(term_hash(term)),
+        "CASE WHEN i.id IN (SELECT h.id FROM holding_all(?::int[]) h(id)) THEN true ELSE false END",
+        [signed_hash(term_hash(term)) for term in rarest],
     )
     return found
 

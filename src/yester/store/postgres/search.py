@@ -7,7 +7,7 @@ up by the statements that need them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from yester import model
@@ -36,7 +36,6 @@ _POSTINGS = 3_500  # looked at per query: enough for the rarest terms of any que
 _PARTS = 400  # of a list that are looked at for where its newest items lie
 _LISTS = 32  # terms that choose candidates; all of them score
 _NOTHING = "SELECT 0::bigint AS id WHERE false"
-_LISTED_NAMES = "SELECT value FROM json_each(?, '$')"
 
 
 class Passing(NamedTuple):
@@ -80,9 +79,9 @@ class ServerSearch(Connection, SearchRows):
         frequencies = self._read(2, "SELECT term, items FROM held")
         names_alike = self._read_alike(probe)
         concepts = self._read(
-            1, f"SELECT j.value FROM ({_LISTED_NAMES}) j"
+            1, "SELECT j.value FROM unnest(?::text[]) j(value)"
             " WHERE EXISTS (SELECT 1 FROM item_concept c WHERE c.concept = j.value)",
-            rows.json_text(list(dict.fromkeys(probe.names))),
+            list(dict.fromkeys(probe.names)),
         ) if probe.names else ()  # fmt: skip
         touching = self._read_touching(probe.files, filters, probe.most_files)
         named = self._read_touching(probe.paths, filters, probe.most_files)
@@ -130,7 +129,7 @@ class ServerSearch(Connection, SearchRows):
         )  # fmt: skip
         found = self._read_candidates("wanted")
         having = self._read_having("wanted", known)
-        by_id = found()
+        by_id = {row[0]: Candidate._make(row) for row in found}
         chosen_ids = [id_ for (id_,) in in_order]
         words = frozenset(chosen_ids) & by_id.keys()
         ids = dict.fromkeys((*chosen_ids, *beside))
@@ -147,29 +146,16 @@ class ServerSearch(Connection, SearchRows):
             self._edits_of(written), self._hash_lines(probe.lines),
         )  # fmt: skip
 
-    def _read_candidates(self, source: str) -> Callable[[], dict[int, Candidate]]:
-        """Of the items whose ids are the source's values, what is ranked, by id. Both tables are
-        asked for all ids at once, which takes two thirds of looking them up one by one, and apart:
-        the planner does not know how many ids there are, and would join by loops."""
-        active = self._filter_items(ANYTHING)
-        listed = f"= ANY (ARRAY(SELECT value FROM {source}))"
-        found = self._read(
-            9,
-            f"SELECT {', '.join(search.CANDIDATE)} FROM item i"
-            f" WHERE i.id {listed} AND {active.sql} ORDER BY i.id",
-            *active.values,
+    def _read_candidates(self, source: str) -> Iterable[Any]:
+        """Of the items whose ids are the source's values, what is ranked, by id. All that is ranked
+        stands beside an item's terms, and of items in use alone. All ids are asked for at once,
+        which takes two thirds of looking them up one by one."""
+        columns = (*search.CANDIDATE[:-1], "i.vector", search.CANDIDATE[-1])
+        return self._read(
+            10,
+            f"SELECT {', '.join(columns)} FROM (SELECT item AS id, * FROM item_terms) i"
+            f" WHERE i.id = ANY (ARRAY(SELECT value FROM {source})) ORDER BY i.id",
         )
-        terms = self._read(2, f"SELECT t.item, t.vector FROM item_terms t WHERE t.item {listed}")
-
-        def join_rows() -> dict[int, Candidate]:
-            vectors = dict(terms)
-            return {
-                row[0]: Candidate._make((*row[:8], vectors[row[0]], row[8]))
-                for row in found
-                if row[0] in vectors
-            }
-
-        return join_rows
 
     def _read_having(self, source: str, names: Sequence[str]) -> Iterable[Any]:
         """How many of these concepts each item has."""
@@ -178,8 +164,8 @@ class ServerSearch(Connection, SearchRows):
         return self._read(
             2,
             f"SELECT c.item, count(*) FROM {source} j CROSS JOIN item_concept c"
-            f" ON c.item = j.value AND c.concept = ANY (ARRAY({_LISTED_NAMES})) GROUP BY c.item",
-            rows.json_text(list(names)),
+            " ON c.item = j.value AND c.concept = ANY (?::text[]) GROUP BY c.item",
+            list(names),
         )
 
     # --- by words --------------------------------------------------------------------------------
@@ -266,7 +252,7 @@ class ServerSearch(Connection, SearchRows):
 
     def _choice_sql(self, weighted: Weighted, probe: Probe) -> tuple[str, list[Any]]:
         filters, limit = probe.filters, probe.words
-        passing = self._passing_of(probe)
+        passing = self._passing_of(probe, {term: held for term, _, held in weighted})
         narrowed = bool(filters.projects or passing)
         if not weighted:
             if not narrowed:
@@ -323,14 +309,15 @@ class ServerSearch(Connection, SearchRows):
             [*values, *own, limit],
         )
 
-    def _passing_of(self, probe: Probe) -> Passing | None:
+    def _passing_of(self, probe: Probe, held: Mapping[str, int]) -> Passing | None:
         """What must hold besides the project; None: nothing."""
         filters = replace(probe.filters, without_session="", projects=())
         condition, needs_rows = Condition(), filters != ANYTHING
         if needs_rows:
             wanted = self._filter_items(filters)
             condition.require(wanted.sql, *wanted.values)
-        for part in (index.must_condition(probe.must), index.excluded_condition(probe.must)):
+        must = probe.must
+        for part in (index.must_condition(must, held), index.excluded_condition(must, held)):
             if part:
                 condition.require(part.sql, *part.values)
         return Passing(condition, needs_rows) if condition.values else None
@@ -423,7 +410,7 @@ class ServerSearch(Connection, SearchRows):
             )  # fmt: skip
         having = self._read_having("missing", probe.names)
         said, cards = search.split_said(self._read_said(turns))
-        more = list(found().values())
+        more = list(map(Candidate._make, found))
         ids = (one.id for one in more) if passing is None else (id_ for (id_,) in passing)
         return Neighbours(
             {id_: (before, behind) for id_, before, behind in pairs}, more, frozenset(ids),
