@@ -9,7 +9,7 @@ with its evidence, and the text is the reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -25,15 +25,14 @@ from yester.cards.titles import (
 )
 from yester.cards.tools import file_name, file_names, main_part, split_command
 from yester.cards.turns import PLANS, View
+from yester.cards.unfinished import find_offer, find_unfinished
 from yester.model import Item, replace
 from yester.tables import load_pattern
-from yester.text.prose import strip_marks
 from yester.text.statements import (
     Statement,
     bare_text,
     count_words,
     cut_clause,
-    drop_interjection,
     find_cues,
     is_boilerplate,
     is_reason,
@@ -54,18 +53,14 @@ _SAME = 0.8  # a line that has so many of its words in common with another says 
 _LEARNED = frozenset({"cause", "gotcha", "how", "failed"})
 _WEIGHTS = {"done": 3, "changed": 2, "failed": 1, "reverted": 1, "open": 1}
 _TODO = 2  # lines of a list of things to do; of more, their number
-_NOT_YET = {"commit": "not committed", "push": "not pushed", "pr": "no pull request yet"}
-_OFFER = 300  # characters at the end of a message
 _SHARED = 3  # rare words of what is left in what was done later
 _FEW_WORDS = 5
 _CHECK = 60  # characters of a command
-_BEGINNING = 24  # characters by which the line is known that a sentence begins
 _OBJECTION = 600  # characters of a prompt; a longer one is pasted
 _LEAD, _CHOICE = 180, 90  # characters of a sentence that another one leans on; of a choice
 
 _MERGED = re.compile(r"`gh pr merge (\d+)")
 _FENCE = re.compile(r"\A```\w*\n")
-_COMMITTED = re.compile(r"(?:committed|amended)\b.*\b(?:not |un)pushed\b", re.I)
 
 Sources = tuple[tuple[int, int], ...]  # (number of the fact, item it was taken from); -1: no fact
 
@@ -107,7 +102,9 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
         reason = f"{COMMIT_FAILED}: {why}" if why else COMMIT_FAILED
         left.append(f"not committed: {_uncommitted(turn) or title}; {reason}")
     name = looked.commit_title or title
-    said = _left_undone(turn, name, gate) or ([] if left else _waiting(turn, name, committed))
+    said: Iterable[str] = find_unfinished(turn, name, gate)
+    if not (said or left):
+        said = find_offer(turn, name, committed)
     left += [one for one in said if not _is_overtaken(one, looked.later)]
     cut_off = status.word == "open" and status.evidence == BROKEN_OFF and turn.closing is None
     fields = {
@@ -336,63 +333,6 @@ def _plan_title(turn: View) -> str:
     written = (step.item for step in reversed(turn.steps) if step.item.tool in (*PLANS, "Write"))
     bodies = (replace(item, body=_FENCE.sub("", item.body)) for item in written)
     return next(filter(None, map(heading_title, bodies)), "")
-
-
-def _left_undone(turn: View, title: str, gate: Gate) -> list[str]:
-    """What the agent said at its end is not done. "I have not fixed it" names nothing: it stands
-    with the sentence before it, or goes where that one says itself that something is left."""
-    closing = turn.closing
-    if closing is None:
-        return []
-    left: dict[int, str] = {}
-    said = split_statements(closing.body)
-    below = _pattern("left below")
-    for at, one in enumerate(said):
-        if one.kind == "heading" or gate.echoes(one.text, closing):
-            continue
-        undone = _pattern("undone").search(one.text)
-        if not undone and below.match(one.heading):
-            if count_words(one.text) > _FEW_WORDS and _begins_line(one.text, closing.body):
-                left[at] = one.text
-            continue
-        offers = _pattern("offer").search(one.text)
-        if undone and offers and undone.end() < offers.start() and offers[0][0].isalpha():
-            offers = None  # what is left, then the offer to do it
-        if not undone or offers:
-            continue
-        if _COMMITTED.match(drop_interjection(one.text)):  # of what, the title says
-            left[at] = f"{_NOT_YET['push']}: {title}"
-        elif not _is_nameless(one.text):
-            left[at] = one.text
-        elif at - 1 not in left:
-            before = said[at - 1].text if at and said[at - 1].kind != "heading" else ""
-            left[at] = f"{cut_clause(before, _LEAD)} {one.text}".lstrip()
-    later = [at for at, text in left.items() if _pattern("for later").match(said[at].heading)]
-    if len(later) > 1:  # what was put off takes one line
-        left[later[0]] = "; ".join(cut_clause(left[at], _LEAD) for at in later)
-        left = {at: text for at, text in left.items() if at not in later[1:]}
-    return list(left.values())[:3]
-
-
-def _begins_line(sentence: str, text: str) -> bool:
-    """What comes after it in the same point of a list is about the same."""
-    beginning = sentence[:_BEGINNING]
-    return any(strip_marks(line).startswith(beginning) for line in text.split("\n"))
-
-
-def _waiting(turn: View, title: str, committed: bool) -> Iterator[str]:
-    """What the agent has offered at the end and nobody has answered yet."""
-    closing = turn.closing.body[-_OFFER:] if turn.closing is not None else ""
-    found = _pattern("waits").search(closing)
-    if title and found and not (found["commit"] and committed):
-        files = f" ({file_names(turn.edited, 2)})" if found["commit"] and turn.edited else ""
-        yield f"{_NOT_YET[found.lastgroup or '']}: {title}{files}"
-
-
-def _is_nameless(text: str) -> bool:
-    for name in ("undone", "filler"):
-        text = _pattern(name).sub("", text)
-    return not any(map(str.isalnum, text))
 
 
 # --- what is stored ------------------------------------------------------------------------------

@@ -218,7 +218,7 @@ def _open_texts(store: Store, card: Item, here: Here) -> list[str]:
     if not card.sections.get("next_steps"):
         return []
     cards = read_cards(store, Filters(projects=(card.project,), until=here.now))
-    ends = [one.text for one in find_open_ends(cards, here.now) if one.card.id == card.id]
+    ends = [one.text for one in find_open_ends(cards) if one.card.id == card.id]
     return [f"Open: {text}" for text in ends if text and not text.startswith("not pushed")]
 
 

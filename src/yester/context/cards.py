@@ -346,14 +346,15 @@ def _fact_worth(fact: str, place: int) -> float:
 # --- open -----------------------------------------------------------------------------------------
 
 
-def find_open_ends(cards: Sequence[Item], now: int) -> Iterator[OpenEnd]:
-    """What no later turn has closed, the newest first; nothing is open for ever. What was said to
+def find_open_ends(cards: Sequence[Item]) -> Iterator[OpenEnd]:
+    """What no later turn has closed, the newest first. It grows old by the days in which work went
+    on without it: a project that rests for months is taken up where it was left. What was said to
     be left is over when the same session goes on with the same files."""
     later: list[Item] = []
     sessions: dict[str, set[str]] = {}  # those seen so far, and which files were changed there
     unpushed: set[str] = set()  # sessions of which it is told
     for card in cards:
-        if card.epoch < now - OPEN_FOR:
+        if card.epoch < cards[0].epoch - OPEN_FOR:
             return
         ends = [text for text in card.sections.get("next_steps", "").split("\n") if text]
         since = sum(one.session == card.session for one in later)

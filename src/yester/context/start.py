@@ -11,9 +11,8 @@
     at hand     what is known about the branch and the files that are changed
     earlier     titles of other sessions, one each
 
-A turn is told once, with the status that evidence gives it. Of the clock only the day counts (its
-name, and how long something is open): the same memory gives the same text, so that a model's prompt
-cache survives.
+A turn is told once, with the status that evidence gives it. Of the clock only the name of the day
+counts: the same memory gives the same text, so that a model's prompt cache survives.
 """
 
 from __future__ import annotations
@@ -269,7 +268,7 @@ def _loose(store: Store, project: Filters, cards: Sequence[Item]) -> list[Item]:
 
 def _open_lines(block: _Block, cards: Sequence[Item]) -> Iterator[_Line]:
     """Turns that failed or were broken off, as their cards; and what was said to be left undone."""
-    for end in find_open_ends(cards, block.here.now):
+    for end in find_open_ends(cards):
         if _is_settled(block, end):
             continue
         if end.whole:

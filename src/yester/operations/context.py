@@ -282,6 +282,6 @@ def pack_session(memory: Memory, session: Session) -> str:
 def _list_open(memory: Memory, session: Session) -> str:
     """What the session itself has left; a start leaves that out, where its agent knows it."""
     cards = read_cards(memory.reading, Filters(session=session.key))
-    ends = [end.text or end.card.title for end in find_open_ends(cards, session.ended + 1)]
+    ends = [end.text or end.card.title for end in find_open_ends(cards)]
     lines = [f"- {quote_text(shorten_text(end, _OPEN))}" for end in ends[:_MOST_OPEN]]
     return "\n\nLeft open:\n" + "\n".join(lines) if lines else ""

@@ -356,7 +356,7 @@ def show_file(memory: Memory, request: FileRequest) -> FileShown:
         decisions=items.Rows(store).item_rows(find_decisions(store, project.key, path)),
         open=[
             OpenEnd(end.card.id, redact(end.card.title), redact(end.text), end.card.epoch)
-            for end in find_open_ends(cards, memory.now)
+            for end in find_open_ends(cards)
             if path in end.card.files
         ],
         sessions=[

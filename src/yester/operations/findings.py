@@ -231,7 +231,7 @@ def _find_open(memory: Memory, projects: Iterable[Project]) -> Iterator[Finding]
     for project in projects:
         cards = read_cards(store, Filters(projects=(project.key,)))
         last = {card.session: card.id for card in reversed(cards)}
-        for end in find_open_ends(cards, memory.now):
+        for end in find_open_ends(cards):
             # Within a session only how it ended counts.
             text = _describe_end(end) if last[end.card.session] == end.card.id else ""
             id_ = end.card.id

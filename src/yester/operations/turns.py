@@ -337,7 +337,7 @@ def _find_open(store: Store, filters: Filters, now: int) -> list[OpenLine]:
     found = []
     for key in [one for one in keys if one in (filters.projects or keys)][:_PROJECTS]:
         cards = read_cards(store, Filters(projects=(key,)))
-        for end in find_open_ends(cards, now):
+        for end in find_open_ends(cards):
             text = shorten_text(redact(end.text or end.card.body), _TEXT)
             found.append(_describe_open(store, end.card, text, names.get(key, "")))
     return sorted(found, key=lambda one: -one.epoch)[:_OPEN]

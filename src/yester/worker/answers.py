@@ -361,7 +361,7 @@ class Answers:
         epoch, ends = self._open_ends.get(project, (0, 0))
         if project and now > epoch + _GLANCE:
             cards = read_cards(store, Filters(projects=(project,)))
-            ends = sum(1 for _ in islice(find_open_ends(cards, now), _MOST_OPEN))
+            ends = sum(1 for _ in islice(find_open_ends(cards), _MOST_OPEN))
             self._open_ends[project] = now, ends
         mine = store.sessions(Filters(session=key), Paging(1)) if key else []
         rows = store.entries(Injection, {"session": mine[0].id}) if mine else []
