@@ -225,12 +225,12 @@ _MOST_OPEN = 4
 _LATEST = 50  # sessions, among which one is of this machine's user
 
 
-def find_wanted(memory: Memory, named: str, cwd: str) -> Session:
+def find_wanted(memory: Memory, named: str | None) -> Session:
     """The session that is named; without a name the last in this folder's project."""
     if named:
         return memory.find_session(named)
-    key = memory.projects.by_folder(cwd).key
-    found = memory.reading.sessions(Filters(projects=(key,)), Paging(_LATEST))
+    here = Filters(projects=(memory.current_project.key,))
+    found = memory.reading.sessions(here, Paging(_LATEST))
     own = next((one for one in found if not team_user(one.key)), None)
     if own is None:
         raise NotFound("no session is recorded in this project; name one: yester sessions")

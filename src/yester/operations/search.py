@@ -32,6 +32,7 @@ from yester.store.figures import Facets, filter_facets, item_facets, vector_back
 from yester.text.terms import query_terms
 
 What = Literal["", "observations", "sessions", "prompts"]
+Order = Literal["relevance", "date_desc", "date_asc"]
 OBSERVATIONS = ("observation", "memory", "note")
 _RAW = ("message",)
 _GROUPED = 5  # times as many hits as sessions are looked at, to find so many
@@ -45,9 +46,7 @@ class SearchRequest(requests.FormattedRequest, kw_only=True):
     limit: fields.Count = 20
     offset: fields.Offset = 0
     query: fields.Text = ""
-    order: Literal["relevance", "date_desc", "date_asc"] = field(
-        default="relevance", name="orderBy"
-    )
+    order: Order = field(default="relevance", name="orderBy")
     explain: bool = False
     near: bool = False
 

@@ -210,7 +210,7 @@ def on_command(app: App, path: Path | None, everything: bool, session: str | Non
 def resume_command(app: App, session: str | None, run: bool) -> Output:
     """Print the command that takes up SESSION again in its own agent; without a name, the last
     session of this project. --run starts it."""
-    wanted = context.find_wanted(app.memory, session or "", str(Path.cwd()))
+    wanted = context.find_wanted(app.memory, session)
     words = context.resume_words(wanted)
     if run:
         _start_program(words, wanted.cwd)
@@ -223,7 +223,7 @@ def resume_command(app: App, session: str | None, run: bool) -> Output:
 def handoff_command(app: App, session: str | None, to: str, run: bool) -> Output:
     """Hand SESSION over to another agent: what was asked, done, decided and is open, and the
     command that begins a session with it. Without a name, the last session of this project."""
-    wanted, agent = context.find_wanted(app.memory, session or "", str(Path.cwd())), find_agent(to)
+    wanted, agent = context.find_wanted(app.memory, session), find_agent(to)
     text = context.pack_session(app.memory, wanted)
     if run:
         _start_program(context.begin_words(agent, text), wanted.cwd)

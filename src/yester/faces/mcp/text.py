@@ -22,6 +22,7 @@ MOST = 2_500  # tokens of an answer
 ROW = 96  # tokens of a row
 _FOOT = 150  # tokens kept for the last lines
 _TITLE, _SNIPPET = 100, 240  # characters
+_NAME = 14  # tokens of a name
 _QUOTES = 3  # tokens of the quotation marks around a row's words
 _PER_LINE = 2  # tokens of the mark before each line of what is whole
 
@@ -68,11 +69,11 @@ def cut_text(text: str, most: int, per_line: int = 0) -> tuple[str, int]:
 # --- words of others ---------------------------------------------------------------------------
 
 
-def name_within(text: str, most: int = 14) -> str:
-    """The beginning of something short, such as a project's name; no more than so many tokens."""
+def name_within(text: str) -> str:
+    """The beginning of something short, such as a project's name."""
     short = lines.one_line(text, 120)
     quotes = _QUOTES if lines.quote_name(short) != short else 0
-    return lines.quote_name(cut_text(short, most - quotes)[0].rstrip())
+    return lines.quote_name(cut_text(short, _NAME - quotes)[0].rstrip())
 
 
 def short_session(session: str) -> str:
