@@ -16,7 +16,6 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from yester.agents.descriptors import AGENTS
 from yester.clock import format_minute
 from yester.config import SETTINGS
 from yester.errors import UsageError
@@ -31,10 +30,8 @@ from yester.faces.cli.app import (
     write_commands,
 )
 from yester.faces.cli.screen import cut_text
-from yester.memories.categories import CATEGORIES
 from yester.memory import Memory
 from yester.model import Filters, Paging
-from yester.operate.backups import list_backups
 from yester.tables import load_table
 
 TOPICS = load_table("commands")["topics"]
@@ -163,11 +160,21 @@ def _memories(memory: Memory) -> Iterator[tuple[str, str]]:
 
 
 def _types(_: Memory) -> Iterator[tuple[str, str]]:
+    from yester.memories.categories import CATEGORIES  # what these import, `yester help` need not
+
     names = ("bugfix", "feature", "refactor", "change", "discovery", "plan", "todo", "compact")
     return ((name, "") for name in dict.fromkeys((*CATEGORIES, *names)))
 
 
+def _agents(_: Memory) -> Iterator[tuple[str, str]]:
+    from yester.agents.descriptors import AGENTS
+
+    return ((one.name, one.label) for one in AGENTS.values())
+
+
 def _backups(memory: Memory) -> Iterator[tuple[str, str]]:
+    from yester.operate.backups import list_backups
+
     return ((name, "") for name in ("latest", *(one.name for one in list_backups(memory.home))))
 
 
@@ -180,9 +187,8 @@ def _topics(_: Memory) -> Iterator[tuple[str, str]]:
 _VALUES: Mapping[str, Callable[[Memory], Iterable[tuple[str, str]]]] = {
     "projects": lambda memory: ((one.name, one.root) for one in memory.reading.projects()),
     "settings": lambda _: ((one.name, one.help) for one in SETTINGS),
-    "agents": lambda _: ((one.name, one.label) for one in AGENTS.values()),
     "sessions": _sessions, "items": _items, "memories": _memories, "types": _types,
-    "backups": _backups, "topics": _topics,
+    "agents": _agents, "backups": _backups, "topics": _topics,
 }  # fmt: skip
 
 
