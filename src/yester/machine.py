@@ -6,6 +6,7 @@ and has not been run there; nothing in yester needs a module of POSIX to be impo
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -107,3 +108,10 @@ def on_battery(supplies: Path = Path("/sys/class/power_supply")) -> bool:
         kind == "Battery" and read_word(one, "status") == "Discharging"
         for one, kind in kinds.items()
     )
+
+
+def look_less_for_cycles() -> None:
+    """For a process that answers: a question makes thousands of objects and hardly a cycle, and to
+    look for those among all that the process holds costs a twentieth of it."""
+    gc.freeze()
+    gc.set_threshold(20_000)

@@ -340,18 +340,21 @@ class Scale:
         self._places = [(place(name), share) for name, share in self.shares.items()]
 
     def score_signals(self, signals: Signals) -> float:
-        return sum(self._weigh_signals(signals))
+        """The sum of what `name_factors` tells; hundreds are scored for a question."""
+        score, unembedded = 0.0, self._unembedded * signals[0]
+        for place, share in self._places:
+            value = signals[place]
+            score += share * (unembedded if value is None else value)
+        return score
 
     def name_factors(self, signals: Signals) -> dict[str, float]:
         """What each factor adds to the score."""
-        return dict(zip(self.shares, self._weigh_signals(signals), strict=True))
-
-    def _weigh_signals(self, signals: Signals) -> list[float]:
         unembedded = self._unembedded * signals[0]
-        return [
+        weighed = [
             share * (unembedded if (value := signals[place]) is None else value)
             for place, share in self._places
         ]
+        return dict(zip(self.shares, weighed, strict=True))
 
 
 def adjust_score(ranked: Ranked, why: str, by: float) -> Ranked:
@@ -390,7 +393,9 @@ def collapse_duplicates(found: Iterable[Ranked], most: int) -> list[Ranked]:
         at = by_hash.get(one.candidate.hash)
         if at is None:
             terms = terms_of(one.candidate.vector)
-            at = next((i for i, other in enumerate(words) if same_words(terms, other)), None)
+            low, high = _SAME * len(terms), len(terms) / _SAME  # of another size none says the same
+            alike = (i for i, other in enumerate(words) if low <= len(other) <= high)
+            at = next((i for i in alike if same_words(terms, words[i])), None)
         if at is not None:
             kept[at] = kept[at]._replace(alike=(*kept[at].alike, one.id))
             continue

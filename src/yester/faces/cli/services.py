@@ -65,6 +65,7 @@ def worker_run_command(app: App, idle: float | None, hung: float | None) -> None
     from yester.worker.worker import Worker
 
     os.umask(0o077)
+    machine.look_less_for_cycles()
     process.write_launch(app.home)
     _refresh_plugin(app.home)
     try:

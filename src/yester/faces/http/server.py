@@ -21,6 +21,7 @@ import msgspec
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from yester import machine
 from yester.errors import UsageError, YesterError
 from yester.faces.http.app import Router
 from yester.faces.http.login import ADDRESS, read_port
@@ -163,6 +164,7 @@ def serve(
         os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), 5))
     # uvicorn ends in good order and then raises the signal again, which would end us before that.
     signal.signal(signal.SIGTERM, lambda *_: None)
+    machine.look_less_for_cycles()
     replace_file(run / "port", f"{port}\n")
     try:
         Server(made, idle).run(sockets=[sock])
@@ -175,6 +177,7 @@ def serve(
 def serve_many(app: Router, sock: socket.socket, **tls: Any) -> None:
     """Until a signal comes; what is being answered then is finished first."""
     signal.signal(signal.SIGTERM, lambda *_: None)  # as in `serve`
+    machine.look_less_for_cycles()
     try:
         Server(app, grace=_FINISHING, **tls).run(sockets=[sock])
     finally:
