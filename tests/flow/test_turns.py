@@ -93,6 +93,8 @@ def test_a_turn_is_shown_by_its_card_unless_something_else_is_asked_for(memory):
     assert (hit.kind, hit.type) == ("summary", "turn")
     assert hit.title == "Let the tide table go on after midnight"
     assert "berth planner" in hit.excerpt
+    (dated,) = memory.recall("berth planner loses ships", since="2000-01-01")
+    assert (dated.id, dated.excerpt) == (hit.id, hit.excerpt)
     (prompt,) = memory.recall("berth planner loses ships", kinds=["prompt"])
     assert (prompt.kind, prompt.excerpt) == ("prompt", "")
 

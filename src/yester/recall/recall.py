@@ -175,19 +175,20 @@ def answer_question(
     chosen = _choose_page(found, asked, search.result.project)
     # A turn is shown by its card, unless what is asked for is something else.
     narrowed = replace(
-        filters, projects=(), session="", session_id=0, without_session="", without_projects=()
-    )
+        filters, projects=(), session="", session_id=0, without_session="", without_projects=(),
+        since=None, until=None,
+    )  # fmt: skip
     cards = search.cards if narrowed == ANYTHING else {}
     page = chosen[asked.offset :]
     shown = {one.id: cards.get(one.candidate.turn or (0, 0), 0) for one in page}
     items = search.reading.read_all([*shown, *filter(None, shown.values())])
-    hits = []
+    hits, rung = [], search.rung
     for best in page:
         if item := items.get(best.id):
             card = items.get(shown[item.id], item)
             hit = replace(
                 make_hit(card, search.result.projects, best.score, asked.raw),
-                rung=search.rung, duplicates=len(best.alike), stale=told.get(item.id, FRESH).text,
+                rung=rung, duplicates=len(best.alike), stale=told.get(item.id, FRESH).text,
                 parts=tuple(part for part in (item.id, *best.parts) if part != card.id),
             )  # fmt: skip
             if card is not item:
