@@ -17,6 +17,7 @@ import msgspec
 
 from yester.agents.descriptors import Agent
 from yester.agents.values import (
+    Record,
     decode_object,
     digest,
     exit_status,
@@ -438,7 +439,7 @@ class Result(NamedTuple):
         )
 
 
-def _read_options(given: Mapping[str, Any], shown: Iterable[str]) -> tuple[dict[str, str], bool]:
+def _read_options(given: Record, shown: Iterable[str]) -> tuple[dict[str, str], bool]:
     """The input that is not in a call's text, as far as it is short, and whether some is not."""
     texts = {name: to_text(value) for name, value in given.items() if name not in shown}
     short = {name: text for name, text in texts.items() if len(text) <= _LONGEST_OPTION}

@@ -9,7 +9,7 @@ memory among them), request logs, reminders and everything else the client write
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from yester.agents.base import Conversation, Reading, Result, State, strip_clien
 from yester.agents.descriptors import CLAUDE_CODE
 from yester.agents.sources import Transcript, make_reader
 from yester.agents.values import (
+    Record,
     decode_json,
     dict_at,
     dicts_at,
@@ -34,19 +35,20 @@ from yester.agents.values import (
 from yester.files import SMALL
 from yester.model import Item, ToolCall, replace
 
-Line = Mapping[str, Any]
-
 _TAG = re.compile(r"<(?P<tag>[a-z-]+)>(?P<text>(?:(?!<(?P=tag)>).)*?)</(?P=tag)>", re.S)
 _EXIT = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
 _TASK_NUMBER = re.compile(r"#(\d+)")
 _NOT_TYPED = ("<", "{", "/")  # notices of the client and its commands, in the queue of prompts
 
 
+Tasks = tuple[tuple[str, str, str], ...]  # (number, subject, status)
+
+
 class ClaudeCodeState(State):
     """What must be known of a Claude Code session to go on reading in the middle of it."""
 
     todos: str = ""
-    tasks: tuple[tuple[str, str, str], ...] = ()  # (number, subject, status)
+    tasks: Tasks = ()
     queued: tuple[str, ...] = ()
     busy: tuple[str, ...] = ()  # digests of prompts typed while the agent worked
 
@@ -83,7 +85,7 @@ class ClaudeCode(Transcript):
         tasks = [{"subject": name, "status": status} for _, name, status in self.state.tasks]
         yield from self.make_todo(f"{self.state.todos}\n{todo_text(tasks)}")
 
-    def read_record(self, line: Line) -> Iterator[Item]:
+    def read_record(self, line: Record) -> Iterator[Item]:
         kind = line.get("type")
         if kind in ("user", "assistant"):
             content = list_blocks(line["message"]["content"])
@@ -104,7 +106,7 @@ class ClaudeCode(Transcript):
         else:
             self.reading.skip(kind if isinstance(kind, str) and kind else "untyped")
 
-    def _place_line(self, line: Line) -> None:
+    def _place_line(self, line: Record) -> None:
         self.state.session = text_at(line, "sessionId") or self.state.session
         self.state.turn = text_at(line, "promptId") or self.state.turn
         if not self.state.actor:
@@ -113,7 +115,7 @@ class ClaudeCode(Transcript):
 
     # --- what the user said ------------------------------------------------------------------
 
-    def _read_user_line(self, line: Line, content: list[Any]) -> Iterator[Item]:
+    def _read_user_line(self, line: Record, content: list[Any]) -> Iterator[Item]:
         texts = []
         for block in content:
             if block.get("type") == "text":
@@ -141,7 +143,7 @@ class ClaudeCode(Transcript):
                 by_program = headless and item.kind == "prompt"
                 yield replace(item, origin="agent") if by_program else item
 
-    def _read_queue(self, line: Line) -> Iterator[Item]:
+    def _read_queue(self, line: Record) -> Iterator[Item]:
         """Prompts typed while the agent worked. `remove` hands one to the running turn, and only
         this record keeps its text; `dequeue` makes a prompt of its own; `popAll` takes all back.
         """
@@ -172,7 +174,7 @@ class ClaudeCode(Transcript):
 
     # --- what the agent said and did ---------------------------------------------------------
 
-    def _read_assistant_line(self, line: Line, content: list[Any]) -> Iterator[Item]:
+    def _read_assistant_line(self, line: Record, content: list[Any]) -> Iterator[Item]:
         if line.get("isApiErrorMessage") or line["message"].get("model") == "<synthetic>":
             self.reading.skip("client's own text")
             return
@@ -180,9 +182,7 @@ class ClaudeCode(Transcript):
             ref = line["uuid"] if len(content) == 1 else f"{line['uuid']}:{at}"
             yield from self.read_block(ref, block)
 
-    def read_call(
-        self, key: Any, tool: str, given: Mapping[str, Any], ref: str = ""
-    ) -> Iterator[Item]:
+    def read_call(self, key: Any, tool: str, given: Record, ref: str = "") -> Iterator[Item]:
         if tool == "TodoWrite":
             self.state.todos = todo_text(given.get("todos"))
         elif tool == "TaskUpdate":
@@ -256,7 +256,7 @@ def _read_changes(told: Any) -> Iterator[tuple[str, str]]:
         yield before, "\n".join(one[1:] for one in lines if one[:1] in (" ", "+"))
 
 
-def _is_typed(line: Line) -> bool:
+def _is_typed(line: Record) -> bool:
     origin = line.get("origin")
     return not isinstance(origin, dict) or origin.get("kind") in (None, "human")
 
@@ -275,9 +275,7 @@ def _typed_command(text: str) -> str:
     return f"/{name.lstrip('/')} {arguments}" if arguments else ""
 
 
-def _update_tasks(
-    tasks: tuple[tuple[str, str, str], ...], given: Mapping[str, Any]
-) -> tuple[tuple[str, str, str], ...]:
+def _update_tasks(tasks: Tasks, given: Record) -> Tasks:
     number, status = str(given.get("taskId", "")), given.get("status")
     if status == "deleted":
         return tuple(task for task in tasks if task[0] != number)

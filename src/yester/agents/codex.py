@@ -10,13 +10,14 @@ and what a fork copied from the session it came from.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Result, State, strip_client_text, treat_text
 from yester.agents.sources import Transcript, make_reader
 from yester.agents.values import (
+    Record,
     decode_json,
     dict_at,
     input_fields,
@@ -89,7 +90,7 @@ class Rollout(Transcript):
             yield from self._give_last_said()
             yield from self._read_response(payload)
 
-    def _read_head(self, meta: Mapping[str, Any]) -> None:
+    def _read_head(self, meta: Record) -> None:
         """The file's own head; a second one was copied by a fork."""
         own, root = text_at(meta, "id"), meta.get("session_id")
         if self.state.project or not own:
@@ -107,7 +108,7 @@ class Rollout(Transcript):
         branch = dict_at(meta, "git").get("branch")
         self.place_record(meta.get("timestamp"), meta.get("cwd"), branch)
 
-    def _begin_turn(self, payload: Mapping[str, Any]) -> None:
+    def _begin_turn(self, payload: Record) -> None:
         """Ids grow with time: a turn younger than the session is its own, not the copied one's."""
         turn = payload.get("turn_id")
         if self.state.copied and isinstance(turn, str):
@@ -115,7 +116,7 @@ class Rollout(Transcript):
             if turn > own or len(turn) != _UUID_CHARS:
                 self.state.copied = False
 
-    def _read_response(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_response(self, payload: Record) -> Iterator[Item]:
         kind = payload.get("type")
         if kind == "message":
             yield from self._read_message(payload)
@@ -136,7 +137,7 @@ class Rollout(Transcript):
 
     # --- what was said -----------------------------------------------------------------------
 
-    def _read_message(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_message(self, payload: Record) -> Iterator[Item]:
         role = payload.get("role")
         if role == "user":
             yield from self._read_user_message(payload)
@@ -151,7 +152,7 @@ class Rollout(Transcript):
         else:
             self.reading.skip(f"{role} message")
 
-    def _read_user_message(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_user_message(self, payload: Record) -> Iterator[Item]:
         texts = []
         # The client puts texts of its own beside the user's.
         for text in map(str.strip, map(nested_text, list_blocks(payload.get("content")))):
@@ -179,7 +180,7 @@ class Rollout(Transcript):
         if said := self.waiting.pop(_LAST_SAID, None):
             yield said.item
 
-    def _read_compaction(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_compaction(self, payload: Record) -> Iterator[Item]:
         text = strip_client_text(self.agent, "summary", text_at(payload, "message")).strip()
         said = self.waiting.get(_LAST_SAID)
         if said and said.item.body == text:
@@ -193,7 +194,7 @@ class Rollout(Transcript):
 
     # --- what was done -----------------------------------------------------------------------
 
-    def _read_tool_call(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_tool_call(self, payload: Record) -> Iterator[Item]:
         given = input_fields(value_at(payload, "action", "arguments", "input"))
         tool, space = text_at(payload, "name") or "local_shell", text_at(payload, "namespace")
         if space.startswith("mcp__"):

@@ -9,13 +9,21 @@ snapshots. Of a prompt only `content` counts: `transformedContent` is what the c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Result, State, strip_client_text
 from yester.agents.sources import Transcript, make_reader
-from yester.agents.values import dict_at, dicts_at, input_fields, nested_text, text_at, value_at
+from yester.agents.values import (
+    Record,
+    dict_at,
+    dicts_at,
+    input_fields,
+    nested_text,
+    text_at,
+    value_at,
+)
 from yester.files import read_text
 from yester.model import Item, replace
 
@@ -24,8 +32,6 @@ _EXITED = re.compile(
 )
 _CWD = re.compile(r"^cwd: (.*\S)\s*$", re.M)
 _AGENTS_KEPT = 50
-
-Record = Mapping[str, Any]
 
 
 class CopilotState(State):

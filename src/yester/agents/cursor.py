@@ -32,14 +32,15 @@ from yester.agents.sources import (
     BadLine,
     Database,
     DatabaseProblem,
+    LineRecord,
     Part,
-    Record,
     RowProgress,
     Transcript,
     column_text,
     make_database_reader,
 )
 from yester.agents.values import (
+    Record,
     decode_json,
     decode_object,
     dict_at,
@@ -131,7 +132,7 @@ class Store(Transcript):
         asked = "SELECT CAST(data AS BLOB) FROM blobs WHERE id = ?"
         return self.database.select_value(asked, id_) or b""
 
-    def read_source(self) -> Iterator[Record]:
+    def read_source(self) -> Iterator[LineRecord]:
         """The messages that the root lists; a message's number is its line."""
         if not self.refs:
             self.reading.skip("store without messages")
@@ -152,7 +153,7 @@ class Store(Transcript):
             record = {**record, "content": [{**one, "isError": True} for one in blocks]}
         yield from self.read_message(f"{self.state.session}:{self.blob}", record)
 
-    def read_typed(self, ref: str, said: str, record: Mapping[str, Any]) -> Iterator[Item]:
+    def read_typed(self, ref: str, said: str, record: Record) -> Iterator[Item]:
         """What was typed stands in a tag of its own, between what the client knows."""
         self.epoch = _parse_prompt_time(said) or self.epoch
         queries = [query.strip() for query in _QUERY.findall(said)]
@@ -164,9 +165,7 @@ class Store(Transcript):
         else:
             self.reading.skip("client's own text")
 
-    def read_call(
-        self, key: Any, tool: str, given: Mapping[str, Any], ref: str = ""
-    ) -> Iterator[Item]:
+    def read_call(self, key: Any, tool: str, given: Record, ref: str = "") -> Iterator[Item]:
         return super().read_call(key, tool, given, self.call_ref(key) or ref)
 
 
@@ -181,9 +180,7 @@ def _parse_prompt_time(said: str) -> int:
     return parse_local_time(" ".join(moment) + zone, form)
 
 
-def _begin_state(
-    reading: Reading, kept: Mapping[str, Any], beside: Mapping[str, Any]
-) -> StoreState:
+def _begin_state(reading: Reading, kept: Record, beside: Record) -> StoreState:
     """A store's session is named by its folder; a sub-agent's belongs to the one it works for."""
     session, actor = reading.path.absolute().parent.name, ""
     if isinstance(kept.get("subagentInfo"), dict) or beside.get("isSubagent") is True:
@@ -283,9 +280,7 @@ class Composer(Conversation):
         value = self.database.select_value(asked, key)
         return self.reading.decode_cell(value, kind, key.rpartition(":")[2], row)
 
-    def _begin_session(
-        self, data: Mapping[str, Any], folders: Callable[[], Mapping[str, str]]
-    ) -> None:
+    def _begin_session(self, data: Record, folders: Callable[[], Mapping[str, str]]) -> None:
         about = dict_at(data, "subagentInfo")
         if about.get("parentComposerId"):
             root = value_at(about, "rootParentConversationId", "parentComposerId")

@@ -11,7 +11,7 @@ repeat all messages under new ids.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 from yester.agents.base import Reading, Result, State, strip_client_text
 from yester.agents.sources import Transcript, make_reader, read_head
 from yester.agents.values import (
+    Record,
     dict_at,
     dicts_at,
     input_fields,
@@ -85,7 +86,7 @@ class Chat(Transcript):
         else:
             yield from self._read_message(record)
 
-    def _begin_session(self, head: Mapping[str, Any]) -> None:
+    def _begin_session(self, head: Record) -> None:
         """The head of the file; it is written again when the session is resumed."""
         own, inner = head["sessionId"], self.reading.path.parent
         actor = own if head.get("kind") == "subagent" else ""
@@ -98,7 +99,7 @@ class Chat(Transcript):
         self.place_record(head.get("startTime"), cwd)
         self.reading.skip("session head")
 
-    def _read_patch(self, patch: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_patch(self, patch: Record) -> Iterator[Item]:
         """A change of the head. A whole history in it repeats the messages; only a compression
         adds one, its summary, and only a file without other messages has them nowhere else.
         """
@@ -111,11 +112,11 @@ class Chat(Transcript):
         again = patch.get("messages")
         self.reading.skip("history written again" if again else "session head")
 
-    def _read_messages(self, record: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_messages(self, record: Record) -> Iterator[Item]:
         for message in dicts_at(record, "messages"):
             yield from self._read_message(message)
 
-    def _read_message(self, message: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_message(self, message: Record) -> Iterator[Item]:
         kind, own = message.get("type"), text_at(message, "id")
         if not own:
             self.reading.report_bad(self.number, "message without an id")
@@ -138,7 +139,7 @@ class Chat(Transcript):
 
     # --- what was said -----------------------------------------------------------------------
 
-    def _read_user_message(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_user_message(self, own: str, message: Record) -> Iterator[Item]:
         typed = nested_text(message.get("displayContent")) or message_text(message.get("content"))
         text = strip_client_text(self.agent, "prompt", typed).strip()
         if not text:
@@ -158,7 +159,7 @@ class Chat(Transcript):
             self.state.recent = (*self.state.recent, own)[-_PROMPTS_KEPT:]
             yield self.make_prompt(own, text)
 
-    def _read_gemini_message(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_gemini_message(self, own: str, message: Record) -> Iterator[Item]:
         content = message.get("content")
         thought = join_output(_thought_text(message), message_text(content, thought=True))
         if thought:
@@ -169,7 +170,7 @@ class Chat(Transcript):
         for call in dicts_at(message, "toolCalls"):
             yield from self._read_tool_call(own, call)
 
-    def _read_tool_call(self, own: str, call: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_tool_call(self, own: str, call: Record) -> Iterator[Item]:
         tool, given = text_at(call, "name") or "unknown", input_fields(call.get("args"))
         if tool == "write_todos":
             yield from self.make_todo(given.get("todos"))
@@ -193,14 +194,14 @@ def message_text(content: Any, thought: bool = False) -> str:
     )
 
 
-def _thought_text(message: Mapping[str, Any]) -> str:
+def _thought_text(message: Record) -> str:
     return "\n\n".join(
         "\n".join(t for t in (part.get("subject"), part.get("description")) if isinstance(t, str))
         for part in dicts_at(message, "thoughts")
     )
 
 
-def _is_snapshot(message: Mapping[str, Any]) -> bool:
+def _is_snapshot(message: Record) -> bool:
     """Is it the summary that stands for compressed history?"""
     return message_text(message.get("content")).lstrip().startswith("<state_snapshot>")
 
@@ -220,7 +221,7 @@ def read_responses(result: Any) -> tuple[str, bool]:
     return "\n".join(texts), failed
 
 
-def _locate_project(path: Path, head: Mapping[str, Any]) -> tuple[str, str]:
+def _locate_project(path: Path, head: Record) -> tuple[str, str]:
     """(working directory, name for want of it) of the project whose chats a file is among."""
     chats = next((folder for folder in path.parents if folder.name == "chats"), None)
     first = next(iter(list_at(head, "directories")), "")

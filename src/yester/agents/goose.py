@@ -12,8 +12,8 @@ from typing import Any
 from yester.agents.base import Reading, Result, State, find_title
 from yester.agents.sources import (
     Database,
+    LineRecord,
     Part,
-    Record,
     RowProgress,
     Transcript,
     make_database_reader,
@@ -33,7 +33,7 @@ class Talk(Transcript):
         self.database = database
         self.place_session(text_at(row, "working_dir"))
 
-    def read_source(self) -> Iterator[Record]:
+    def read_source(self) -> Iterator[LineRecord]:
         columns = ("id", "role", "content_json", "created_timestamp")
         asked = ("WHERE session_id = ? ORDER BY id", self.state.session)
         for number, row in enumerate(self.database.select_records("messages", columns, *asked), 1):

@@ -18,7 +18,7 @@ from msgspec import Struct
 from yester.agents.base import Options, Reading, list_folders
 from yester.agents.claude_code import ClaudeCode, ClaudeCodeState
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE, CLAUDE_EVENTS, find_agent
-from yester.agents.values import list_at, nested_text, text_at, to_text
+from yester.agents.values import Record, list_at, nested_text, text_at, to_text
 from yester.config import Config
 from yester.model import Item, Session, replace
 from yester.project import Projects, files_root
@@ -68,7 +68,7 @@ class HookEvent(Struct, frozen=True):
     id: str = ""  # the name of its file in the spool
 
 
-def identify_client(hints: Mapping[str, str], payload: Mapping[str, Any]) -> str:
+def identify_client(hints: Mapping[str, str], payload: Record) -> str:
     """Whose hook it was: the client that the command names, then what the payload proves.
 
     An agent started inside another inherits its variables, so a variable alone comes last. The
@@ -110,7 +110,7 @@ def session_transcripts(event: HookEvent, config: Config) -> tuple[Path, ...]:
     return tuple(path for paths in found for path in paths)
 
 
-def _find_cwd(hints: Mapping[str, str], payload: Mapping[str, Any], cwd: str) -> str:
+def _find_cwd(hints: Mapping[str, str], payload: Record, cwd: str) -> str:
     """Where the session is at work. Claude Code tells where it began, but only variables that name
     the payload's own session are its own."""
     began, session = hints.get("CLAUDE_PROJECT_DIR", ""), text_at(payload, "session_id")
@@ -121,7 +121,7 @@ def _find_cwd(hints: Mapping[str, str], payload: Mapping[str, Any], cwd: str) ->
 
 
 def read_payload(
-    name: str, cwd: str, hints: Mapping[str, str], payload: Mapping[str, Any], epoch: int
+    name: str, cwd: str, hints: Mapping[str, str], payload: Record, epoch: int
 ) -> HookEvent:
     """Everything but the items, for which the session must be known."""
     agent = identify_client(hints, payload)
@@ -160,7 +160,7 @@ def read_payload(
     )  # fmt: skip
 
 
-def _read_output(what: str, payload: Mapping[str, Any]) -> str | None:
+def _read_output(what: str, payload: Record) -> str | None:
     if what == "failure":
         return text_at(payload, "error")
     if what != "tool":
@@ -171,7 +171,7 @@ def _read_output(what: str, payload: Mapping[str, Any]) -> str | None:
 
 def add_items(
     event: HookEvent,
-    payload: Mapping[str, Any],
+    payload: Record,
     session: Session,
     projects: Projects,
     options: Options,
@@ -199,9 +199,7 @@ def add_items(
     return replace(event, items=tuple(items), skipped=dict(reading.skipped))
 
 
-def _make_records(
-    event: HookEvent, payload: Mapping[str, Any], fallback: str
-) -> Iterator[dict[str, Any]]:
+def _make_records(event: HookEvent, payload: Record, fallback: str) -> Iterator[dict[str, Any]]:
     """The event as the lines of a transcript that the client would write."""
     user, assistant = ({"type": who, "uuid": _MADE_UP} for who in ("user", "assistant"))
     if event.what == "prompt":
@@ -245,7 +243,7 @@ def result_text(tool: str, response: Any) -> str:
     return nested_text(response.get("content")) or to_text(response)
 
 
-def _read_duration(payload: Mapping[str, Any]) -> int:
+def _read_duration(payload: Record) -> int:
     value = payload.get("duration_ms")
     return int(value) if isinstance(value, int | float) and 0 <= value < 86_400_000 else 0
 

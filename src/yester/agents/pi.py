@@ -7,13 +7,13 @@ extensions have put in (our own injected memory among it), models, labels and na
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Result, State
 from yester.agents.sources import Transcript, make_reader
-from yester.agents.values import dict_at, nested_text, text_at
+from yester.agents.values import Record, dict_at, nested_text, text_at
 from yester.model import Item
 
 
@@ -46,7 +46,7 @@ class PiSession(Transcript):
         else:
             self.reading.skip(kind.replace("_", " ") or "untyped")
 
-    def _read_message(self, ref: str, message: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_message(self, ref: str, message: Record) -> Iterator[Item]:
         role, content = text_at(message, "role"), message.get("content")
         if role in ("user", "assistant"):
             yield from self.read_message(ref, message)

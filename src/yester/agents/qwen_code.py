@@ -7,13 +7,13 @@ have put into prompts (our own injected memory among it).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from yester.agents.base import Result, strip_client_text, treat_text
 from yester.agents.gemini_cli import EXIT_LINE, message_text, read_responses
 from yester.agents.sources import Transcript, make_reader
-from yester.agents.values import dict_at, dicts_at, input_fields, text_at
+from yester.agents.values import Record, dict_at, dicts_at, input_fields, text_at
 from yester.model import Item
 
 _PARTS_OF = "gemini-cli"  # whose parts they are, and what it has put into them
@@ -54,7 +54,7 @@ class QwenChat(Transcript):
         else:
             self.reading.skip(text_at(record, "subtype") or kind or "untyped")
 
-    def _read_answer(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_answer(self, own: str, message: Record) -> Iterator[Item]:
         parts = message.get("parts")
         if thought := message_text(parts, thought=True):
             yield self.make_message(f"{own}:thoughts", thought, "thinking")
@@ -65,9 +65,7 @@ class QwenChat(Transcript):
                 tool = text_at(call, "name") or "unknown"
                 yield from self.read_call(call.get("id"), tool, input_fields(call.get("args")))
 
-    def _read_results(
-        self, record: Mapping[str, Any], message: Mapping[str, Any]
-    ) -> Iterator[Item]:
+    def _read_results(self, record: Record, message: Record) -> Iterator[Item]:
         outcome = dict_at(record, "toolCallResult")
         for part in dicts_at(message, "parts"):
             answer = dict_at(part, "functionResponse")

@@ -7,7 +7,7 @@ Each is read as it really is: growing, cut off, rewritten or damaged.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from copy import copy
 from errno import EFBIG, ENOTSUP
 from functools import cache
@@ -31,6 +31,7 @@ from yester.agents.base import (
 )
 from yester.agents.values import (
     LONGEST_LINE,
+    Record,
     decode_json,
     dict_at,
     dicts_at,
@@ -57,13 +58,12 @@ class BadLine(NamedTuple):
 
 
 # (start, end, line number, record) of what a line holds
-Record = tuple[int, int, int, dict[str, Any] | BadLine]
+LineRecord = tuple[int, int, int, dict[str, Any] | BadLine]
+Names = tuple[str, ...]  # of fields, columns, tables
 
 
 @cache
-def _record_decoder(
-    fields: tuple[str, ...], packed: tuple[str, ...]
-) -> msgspec.json.Decoder[dict[str, Any]]:
+def _record_decoder(fields: Names, packed: Names) -> msgspec.json.Decoder[dict[str, Any]]:
     """Unpacks these fields of a line, of any type, and passes over the others; leaves `packed`."""
     if not fields:
         return msgspec.json.Decoder(dict[str, Any])
@@ -72,12 +72,8 @@ def _record_decoder(
 
 
 def read_records(
-    path: Path,
-    offset: int,
-    line: int,
-    fields: tuple[str, ...] = (),
-    packed: tuple[str, ...] = (),
-) -> Iterator[Record]:
+    path: Path, offset: int, line: int, fields: Names = (), packed: Names = ()
+) -> Iterator[LineRecord]:
     """The records from `offset` on, with these fields or all; those that are `packed` as JSON.
 
     Glued records are taken apart with the standard library. An unfinished last line is left for the
@@ -178,8 +174,8 @@ class Transcript(Conversation, ABC):
     """
 
     state_type: ClassVar[type[State]] = State
-    fields: ClassVar[tuple[str, ...]] = ()  # of a record that are looked at; none named: all
-    packed: ClassVar[tuple[str, ...]] = ()  # those that are unpacked only where they are needed
+    fields: ClassVar[Names] = ()  # of a record that are looked at; none named: all
+    packed: ClassVar[Names] = ()  # those that are unpacked only where they are needed
 
     def __init__(self, reading: Reading, state: State | None = None) -> None:
         if self.is_document(reading.path):
@@ -215,7 +211,7 @@ class Transcript(Conversation, ABC):
     def session_file(self) -> str:
         return "" if self.state.actor else super().session_file()
 
-    def read_source(self) -> Iterator[Record]:
+    def read_source(self) -> Iterator[LineRecord]:
         """The records from the place to read on from; of a document all, or itself."""
         reading = self.reading
         if self.is_document(reading.path):
@@ -255,7 +251,7 @@ class Transcript(Conversation, ABC):
             if self.number - call.line > _PATIENCE_LINES:
                 yield self.waiting.pop(key).item
 
-    def read_message(self, ref: str, message: Mapping[str, Any]) -> Iterator[Item]:
+    def read_message(self, ref: str, message: Record) -> Iterator[Item]:
         """A message in the form of the models' interfaces."""
         role, blocks = text_at(message, "role"), list_blocks(message.get("content"))
         if role == "tool" and "tool_call_id" in message:
@@ -276,7 +272,7 @@ class Transcript(Conversation, ABC):
             given = input_fields(function.get("arguments"))
             yield from self.read_call(call.get("id"), text_at(function, "name"), given)
 
-    def read_typed(self, ref: str, said: str, _: Mapping[str, Any]) -> Iterator[Item]:
+    def read_typed(self, ref: str, said: str, _: Record) -> Iterator[Item]:
         """A user's message: what was typed, without what the client has put into it."""
         if text := strip_client_text(self.agent, "prompt", said).strip():
             yield self.make_prompt(ref, text)
@@ -302,9 +298,7 @@ class Transcript(Conversation, ABC):
         else:
             self.reading.skip(f"{kind or 'unknown'} block")
 
-    def read_call(
-        self, key: Any, tool: str, given: Mapping[str, Any], ref: str = ""
-    ) -> Iterator[Item]:
+    def read_call(self, key: Any, tool: str, given: Record, ref: str = "") -> Iterator[Item]:
         """A call that waits for its result; one for the todo list tells that at once."""
         if tool.lower() in TODO_TOOLS:
             yield from self.make_todo(value_at(given, "todos", "plan"))
@@ -460,7 +454,7 @@ class Database:
             raise DatabaseProblem(error) from None
 
     def select_records(
-        self, table: str, columns: tuple[str, ...], rest: str = "", *values: Any
+        self, table: str, columns: Names, rest: str = "", *values: Any
     ) -> list[dict[str, Any]]:
         """Rows by column; None for a column that this version does not have.
 
@@ -527,7 +521,7 @@ def read_database(
 
 
 def make_database_reader(
-    list_parts: Callable[[Reading, Database], Iterator[Part]], *alternatives: tuple[str, ...]
+    list_parts: Callable[[Reading, Database], Iterator[Part]], *alternatives: Names
 ) -> Reader:
     """The reader of an agent that keeps its sessions in databases with one of these groups of
     tables."""
@@ -541,7 +535,7 @@ def is_database(path: Path) -> bool:
     return read_head(path, len(_MAGIC)) == _MAGIC
 
 
-def has_tables(path: Path, *alternatives: tuple[str, ...]) -> bool:
+def has_tables(path: Path, *alternatives: Names) -> bool:
     """Is it a database with all the tables of one of these groups?"""
     if not is_database(path):
         return False

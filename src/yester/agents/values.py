@@ -21,6 +21,7 @@ from yester.model import ToolCall
 # A longer line is no message; reading it whole would break the promise of constant memory.
 LONGEST_LINE = 64 * 1024 * 1024
 
+Record = Mapping[str, Any]  # of somebody else's: an object of JSON, a row, a tool's input
 Field = tuple[str, int, int]  # of a tool's input: its name, from where to where it stands in a text
 
 _SHELL_MARKDOWN = re.compile(

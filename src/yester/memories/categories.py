@@ -297,12 +297,7 @@ def _walk_lines(
 
 
 def merge_changes(
-    base: Mapping[str, Any],
-    mine: Mapping[str, Any],
-    theirs: Mapping[str, Any],
-    *,
-    overrule: bool = False,
-    where: str = "",
+    base: Content, mine: Content, theirs: Content, *, overrule: bool = False, where: str = ""
 ) -> Content:
     """What both have made of the same: of lists what each has added and taken away, of the rest
     what one of them has changed. Where both have, and differ, mine counts if it is to `overrule`;

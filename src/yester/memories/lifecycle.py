@@ -168,12 +168,7 @@ def _refuse_rules(by: Author, types: Collection[str], old: int, what: str) -> No
 
 
 def edit_memory(
-    store: Store,
-    id_: int,
-    changes: Mapping[str, Any],
-    by: Author,
-    *,
-    base: Mapping[str, Any] | None = None,
+    store: Store, id_: int, changes: Mapping[str, Any], by: Author, *, base: Plain | None = None
 ) -> Memo:
     """Change what a memory says. `changes` are parts of its plain form; of the content only the
     fields that are different, where None takes one away; and `text`, the sentence it is about.

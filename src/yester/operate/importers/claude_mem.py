@@ -15,13 +15,11 @@ import msgspec
 
 from yester.agents.base import Reading
 from yester.agents.sources import Database, has_tables, is_database, read_head
-from yester.agents.values import digest, first_line, to_text
+from yester.agents.values import Record, digest, first_line, to_text
 from yester.files import read_bytes
 from yester.model import Item, Session
 from yester.operate.importers import base
 from yester.operate.importers.base import MemoryReader, Places, read_texts
-
-Record = Mapping[str, Any]
 
 _LARGEST = 1 << 29  # bytes of an export
 _HOSTS = {"claude": "claude-code", "gemini": "gemini-cli", "copilot": "copilot-cli"}
