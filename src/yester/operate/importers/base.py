@@ -40,7 +40,7 @@ class MemoryReader(NamedTuple):
     """What an importer's module knows of its files; kept there in `READERS`."""
 
     is_own_file: Callable[[Path], bool]
-    read_items: Callable[[Reading, Places], Iterator[Item]]
+    read_items: Callable[[Import], Iterator[Item]]
     # further files, as the program's own settings name them; given the user's home
     list_more: Callable[[Path], Iterable[Path]] = lambda _home: ()
 
@@ -61,7 +61,7 @@ class Importer(msgspec.Struct, frozen=True):
 
     def read_items(self, reading: Reading, places: Places) -> Iterator[Item]:
         try:
-            yield from self.reader.read_items(reading, places)
+            yield from self.reader.read_items(Import(reading, places))
         except DatabaseProblem as problem:
             reading.report_bad(0, str(problem))
 
@@ -168,25 +168,6 @@ def list_worked_folders(home: Path) -> list[str]:
 # --- items ---------------------------------------------------------------------------------------
 
 
-def make_import(
-    reading: Reading, places: Places, ref: str, kind: str, place: str, **more: Any
-) -> Item:
-    """An item of another program's memory, in its project, with its session registered."""
-    session, agent = more.get("session", ""), more.get("agent", "")
-    project = places.find_project(place, session, agent)
-    for name in ("files_read", "files_modified"):
-        if more.get(name):
-            more[name] = tuple(relative_path(path, project.root) for path in more[name])
-    item = Item(
-        ref, kind, project.key, source=places.source, origin=ORIGIN, trust=TRUST[ORIGIN], **more
-    )
-    if session:
-        met = reading.sessions.get(session) or Session(session, agent, project.key)
-        reading.sessions[session] = met.widen_to(item.epoch)
-    reading.messages += 1
-    return item
-
-
 class Row(dict[str, Any]):
     """A row of a table; None for a column that this version does not have."""
 
@@ -194,24 +175,47 @@ class Row(dict[str, Any]):
         return None
 
 
-def read_rows(reading: Reading, database: Database, table: str) -> Iterator[Row]:
-    """The rows of a table by id, page by page. What cannot be read is reported and costs no more
-    than its page."""
-    columns, last = database.table_columns(table), -1
-    size, more = reading.path.stat().st_size, bool(columns)
-    while more:
-        after = f"WHERE rowid > {last} ORDER BY rowid LIMIT {_PAGE}"
-        try:
-            rows = database.select_records(table, ("rowid", *columns), after)
-        except DatabaseProblem as problem:
-            reading.report_bad(f"{table}/{last + 1}", str(problem))
-            return
-        for row in rows:
-            last = row["rowid"]
-            yield Row(row)
-            # How far it is, for whoever waits; there is no place to go on from.
-            reading.offset = min(reading.offset + size // _ABOUT, size)
-        more = len(rows) == _PAGE
+class Import(NamedTuple):
+    """One pass over one file of another program, and where its records belong."""
+
+    reading: Reading
+    places: Places
+
+    def make_item(self, ref: str, kind: str, place: str, **more: Any) -> Item:
+        """An item of another program's memory, in its project, with its session registered."""
+        session, agent = more.get("session", ""), more.get("agent", "")
+        project = self.places.find_project(place, session, agent)
+        for name in ("files_read", "files_modified"):
+            if more.get(name):
+                more[name] = tuple(relative_path(path, project.root) for path in more[name])
+        item = Item(
+            ref, kind, project.key, source=self.places.source, origin=ORIGIN, trust=TRUST[ORIGIN],
+            **more,
+        )  # fmt: skip
+        if session:
+            met = self.reading.sessions.get(session) or Session(session, agent, project.key)
+            self.reading.sessions[session] = met.widen_to(item.epoch)
+        self.reading.messages += 1
+        return item
+
+    def read_rows(self, database: Database, table: str) -> Iterator[Row]:
+        """The rows of a table by id, page by page. What cannot be read is reported and costs no
+        more than its page."""
+        reading, columns, last = self.reading, database.table_columns(table), -1
+        size, more = reading.path.stat().st_size, bool(columns)
+        while more:
+            after = f"WHERE rowid > {last} ORDER BY rowid LIMIT {_PAGE}"
+            try:
+                rows = database.select_records(table, ("rowid", *columns), after)
+            except DatabaseProblem as problem:
+                reading.report_bad(f"{table}/{last + 1}", str(problem))
+                return
+            for row in rows:
+                last = row["rowid"]
+                yield Row(row)
+                # How far it is, for whoever waits; there is no place to go on from.
+                reading.offset = min(reading.offset + size // _ABOUT, size)
+            more = len(rows) == _PAGE
 
 
 def read_texts(value: Any) -> tuple[str, ...]:

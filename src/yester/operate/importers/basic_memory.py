@@ -18,13 +18,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Reading
 from yester.agents.sources import read_head
 from yester.agents.values import dict_at, load_object
 from yester.files import read_bytes
 from yester.memories.memory import normalise_tags
 from yester.model import Item
-from yester.operate.importers.base import MemoryReader, Places, make_import, read_time
+from yester.operate.importers.base import Import, MemoryReader, read_time
 
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.S)
 _FIELD = re.compile(r"^([A-Za-z_]+):[ \t]*(.*(?:\n[ \t]*-[ \t].*)*)", re.M)
@@ -50,8 +49,8 @@ def _read_list(value: str) -> list[str]:
     return [part.strip().removeprefix("- ").strip("\"' ") for part in parts if part.strip()]
 
 
-def _read_note(reading: Reading, places: Places) -> Iterator[Item]:
-    path = reading.path
+def _read_note(source: Import) -> Iterator[Item]:
+    reading, path = source.reading, source.reading.path
     text = read_bytes(path, _LARGEST).decode("utf-8", "replace")
     front = _FRONT.match(text)
     if front is None:
@@ -62,8 +61,8 @@ def _read_note(reading: Reading, places: Places) -> Iterator[Item]:
     permalink = fields.get("permalink", "").strip("\"'") or str(path.relative_to(root))
     facts = [f"{kind}: {said.strip()}" for kind, said in _OBSERVATION.findall(body)]
     tags = normalise_tags([*_read_list(fields.get("tags", "")), *_TAG.findall(body)])
-    yield make_import(
-        reading, places, f"{name}/{permalink}", "memory", name, body=body, type="note",
+    yield source.make_item(
+        f"{name}/{permalink}", "memory", name, body=body, type="note",
         title=fields.get("title", "").strip("\"'") or path.stem, facts=tuple(dict.fromkeys(facts)),
         tags=tags, epoch=read_time(fields.get("created")) or reading.modified_at,
         updated=reading.modified_at,

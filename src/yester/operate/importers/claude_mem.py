@@ -19,7 +19,7 @@ from yester.agents.values import Record, digest, first_line, to_text
 from yester.files import read_bytes
 from yester.model import Item, Session
 from yester.operate.importers import base
-from yester.operate.importers.base import MemoryReader, Places, read_texts
+from yester.operate.importers.base import Import, MemoryReader, read_texts
 
 _LARGEST = 1 << 29  # bytes of an export
 _HOSTS = {"claude": "claude-code", "gemini": "gemini-cli", "copilot": "copilot-cli"}
@@ -104,10 +104,9 @@ _TABLES: Mapping[str, Callable[[Record], dict[str, Any]]] = {
 class _Pass:
     """One pass over one file; `read_table` gives the rows of a table."""
 
-    def __init__(
-        self, reading: Reading, places: Places, read_table: Callable[[str], Iterator[Record]]
-    ) -> None:
-        self.reading, self.places, self.read_table = reading, places, read_table
+    def __init__(self, source: Import, read_table: Callable[[str], Iterator[Record]]) -> None:
+        self.source, self.read_table = source, read_table
+        self.reading, self.places = source
         self.sessions: dict[str, Record] = {}  # by each of the ids it has
         self.projects: dict[str, str] = {}  # of the server's tables: id → folder or name
 
@@ -166,9 +165,9 @@ class _Pass:
         if not (key or is_database(self.reading.path)) and self.places.store.find_by_ref(ref):
             return "known already"  # and there with its session, perhaps
         self._tell_session(key, agent, to_text(project), session)
-        return base.make_import(
-            self.reading, self.places, ref, kind, to_text(project), body=body, epoch=epoch,
-            session=key, agent=agent, files_read=read_texts(row.get("files_read")),
+        return self.source.make_item(
+            ref, kind, to_text(project), body=body, epoch=epoch, session=key, agent=agent,
+            files_read=read_texts(row.get("files_read")),
             discovery_tokens=tokens if isinstance(tokens, int) and tokens > 0 else 0, **more,
         )  # fmt: skip
 
@@ -192,18 +191,18 @@ def _is_own_file(path: Path) -> bool:
     return head.lstrip().startswith(b"{") and (b'"observations"' in head or b'"query"' in head)
 
 
-def _read_memories(reading: Reading, places: Places) -> Iterator[Item]:
+def _read_memories(source: Import) -> Iterator[Item]:
+    reading = source.reading
     if is_database(reading.path):
         with Database(reading.path) as database:
-            read_table = partial(base.read_rows, reading, database)
-            yield from _Pass(reading, places, read_table).read_items()
+            yield from _Pass(source, partial(source.read_rows, database)).read_items()
         return
     try:
         export = msgspec.json.decode(read_bytes(reading.path, _LARGEST), type=_Export)
     except msgspec.MsgspecError as error:
         reading.report_bad(0, f"no export of claude-mem ({error})")
         return
-    yield from _Pass(reading, places, partial(_decode_rows, reading, export)).read_items()
+    yield from _Pass(source, partial(_decode_rows, reading, export)).read_items()
 
 
 def _decode_rows(reading: Reading, export: _Export, table: str) -> Iterator[Record]:

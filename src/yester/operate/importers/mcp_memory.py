@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-from yester.agents.base import Reading
 from yester.agents.sources import BadLine, read_records
-from yester.agents.values import dict_at, load_object, text_at
+from yester.agents.values import Record, dict_at, load_object, text_at
 from yester.memories.memory import normalise_tags
 from yester.model import Item
-from yester.operate.importers.base import MemoryReader, Places, make_import, read_texts
+from yester.operate.importers.base import Import, MemoryReader, read_texts
 
 # Where the user has told a client which file the server is to use.
 _SETTINGS = (
@@ -34,12 +32,13 @@ def _is_own_file(path: Path) -> bool:
     return False
 
 
-def _is_own_record(record: dict[str, Any]) -> bool:
+def _is_own_record(record: Record) -> bool:
     entity = record.get("type") == "entity" and "entityType" in record
     return entity or (record.get("type") == "relation" and "relationType" in record)
 
 
-def _read_graph(reading: Reading, places: Places) -> Iterator[Item]:
+def _read_graph(graph: Import) -> Iterator[Item]:
+    reading = graph.reading
     related: dict[str, list[str]] = {}
     for *_, record in read_records(reading.path, 0, 0):
         if isinstance(record, dict) and record.get("type") == "relation":
@@ -52,22 +51,20 @@ def _read_graph(reading: Reading, places: Places) -> Iterator[Item]:
         elif record.get("type") == "entity":
             name = text_at(record, "name").strip()
             if name:
-                yield _make_memory(reading, places, record, name, related.get(name, []))
+                yield _make_memory(graph, record, name, related.get(name, []))
             else:
                 reading.report_bad(number, "an entity without a name")
         elif record.get("type") != "relation":
             reading.report_bad(number, "neither entity nor relation")
 
 
-def _make_memory(
-    reading: Reading, places: Places, record: dict[str, Any], name: str, related: list[str]
-) -> Item:
+def _make_memory(graph: Import, record: Record, name: str, related: list[str]) -> Item:
     observations, kind = read_texts(record.get("observations")), text_at(record, "entityType")
     said = (*observations, *dict.fromkeys(f"{name} {one}" for one in related))
-    return make_import(
-        reading, places, name, "memory", "mcp-memory", type="note", title=name,
+    return graph.make_item(
+        name, "memory", "mcp-memory", type="note", title=name,
         body="\n".join(f"- {one}" for one in said) or name, tags=normalise_tags([kind]),
-        epoch=reading.modified_at,
+        epoch=graph.reading.modified_at,
     )  # fmt: skip
 
 
