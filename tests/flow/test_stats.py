@@ -9,8 +9,9 @@ import time
 import pytest
 
 from tests.stores import with_store
+from yester.clock import DAY
 from yester.ingest.prepare import prepare_item
-from yester.llm.budget import DAY, day_of, known_prices
+from yester.llm.budget import day_of, known_prices
 from yester.model import Injection, Item, Session, Spend
 from yester.store import open_store
 from yester.tables import load_table

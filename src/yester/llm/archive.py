@@ -27,6 +27,7 @@ from pathlib import Path
 from yester.cards import QUIET
 from yester.cards.drafts import WARNING
 from yester.cards.turns import BRIEF_CHARS, BRIEF_TOOLS, distilled_items
+from yester.clock import DAY
 from yester.config import Config
 from yester.errors import SourceError
 from yester.files import append_shared, make_folder, read_shared, swap_shared
@@ -46,7 +47,7 @@ from yester.store.contract import Store
 from yester.text.sentences import clean_text, one_line
 from yester.text.statements import title_words, word_overlap
 
-LATELY = 86_400_000  # ms; what ended before is no news
+LATELY = DAY  # what ended before is no news
 LABELS: Mapping[str, str] = {
     "decisions": "Decision", "bugs": "Bug", "failed": "Failed", "lessons": "Lesson",
 }  # fmt: skip

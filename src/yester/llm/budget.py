@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct, field
 
+from yester.clock import DAY
 from yester.config import Config
 from yester.errors import (
     Busy,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from yester.llm.questions import Prompt
 
 T = TypeVar("T")
-DAY = 86_400_000  # ms
 SECONDS = 60.0  # for a question, unless somebody says otherwise
 OVER, CROWDED = "over budget", "too many at once"  # outcomes of calls that were not made
 _PAUSE = 2.0  # seconds, where a busy provider does not say how long

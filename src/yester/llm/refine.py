@@ -20,6 +20,7 @@ from yester.cards.drafts import WARNING
 from yester.cards.sessions import turn_shape
 from yester.cards.status import Changes
 from yester.cards.turns import LOOK_BACK, DistilRules, History, View, distilled_items
+from yester.clock import DAY
 from yester.ingest.prepare import Shown, prepare_item, shown_texts
 from yester.llm.budget import SECONDS, Asker, Said, day_of
 from yester.llm.questions import (
@@ -33,7 +34,7 @@ from yester.store.contract import Store
 from yester.store.figures import spent_since
 from yester.text.sentences import clean_text
 
-LATELY = 86_400_000  # ms; older turns are not asked about unless somebody names their session
+LATELY = DAY  # older turns are not asked about unless somebody names their session
 CUT_SHORT = "cut short: it was asked, and nobody was there for the answer"
 MEANWHILE = "the turn went on meanwhile"
 _STEP_CHARS = 1_500  # of what a tool was given and gave

@@ -17,8 +17,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache, lru_cache
+
+from msgspec import Struct
 
 from yester.ingest.prepare import prepare_item
 from yester.model import DISTILLED, Filters, Item, Memo, Paging, Probe, Session, TurnKey, replace
@@ -47,8 +48,7 @@ _DOTTED = re.compile(r"\w[/.]\w")
 Terms = frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     good: bool  # for the thing, or against it
     thing: Terms
     purpose: Terms
@@ -57,8 +57,7 @@ class Claim:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
-class Claims:
+class Claims(Struct, frozen=True):
     """What a text says, as far as the rows can compare it."""
 
     claims: tuple[Claim, ...]

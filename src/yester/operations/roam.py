@@ -18,7 +18,7 @@ from yester.model import LogSegment, Machine
 from yester.operations.forget import forget_marked
 from yester.redact import redact
 from yester.sharing.exchange import Progress, Side
-from yester.sharing.keys import Key, check_library, key_file
+from yester.sharing.keys import Key, key_file, load_sodium
 from yester.sharing.roam import Outgoing, Report, Roam, load_roaming, state_file
 from yester.sharing.transports import open_transport
 from yester.store import store_exists
@@ -103,7 +103,7 @@ def _outgoing(memory: Memory, store: Store) -> Outgoing:
 
 def _open_roam(memory: Memory, url: str, progress: Progress) -> Roam:
     memory.require_user("where memory goes is the user's word: they run `yester roam`")
-    check_library()
+    load_sodium()
     forget = forget_marked(memory, progress)
     side = Side(memory.home, memory.store, memory.now, forget, progress)
     transport = open_transport(url, memory.home, os.environ)

@@ -9,9 +9,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from yester.clock import DAY
 from yester.context.lines import ESTIMATE_NOTE
 from yester.llm import budget
-from yester.llm.budget import DAY, day_of
+from yester.llm.budget import day_of
 from yester.memory import Memory
 from yester.operations.request import Request, make_answer
 from yester.redact import redact

@@ -60,7 +60,7 @@ class Key:
     def seal(self, data: bytes, about: bytes) -> tuple[bytes, bytes]:
         """A nonce and the box. `about` is not in it, but it opens with the same alone."""
         nonce = os.urandom(NONCE)
-        seal = _load_library().crypto_aead_xchacha20poly1305_ietf_encrypt
+        seal = load_sodium().crypto_aead_xchacha20poly1305_ietf_encrypt
         return nonce, seal(data, about, nonce, self.raw)
 
     def open(self, box: bytes, about: bytes, nonce: bytes) -> bytes | None:
@@ -68,7 +68,7 @@ class Key:
         from nacl.exceptions import CryptoError
 
         try:
-            unseal = _load_library().crypto_aead_xchacha20poly1305_ietf_decrypt
+            unseal = load_sodium().crypto_aead_xchacha20poly1305_ietf_decrypt
             return bytes(unseal(box, about, nonce, self.raw))
         except CryptoError:
             return None
@@ -79,19 +79,13 @@ def _checksum(raw: bytes) -> str:
     return b32encode(digest[:5]).decode()[:_CHECKSUM]
 
 
-def _load_library() -> Any:
-    check_library()
-    import nacl.bindings
-
-    return nacl.bindings
-
-
-def check_library() -> None:
+def load_sodium() -> Any:
     """ConfigError where the extra is not installed."""
     try:
-        import nacl.bindings  # noqa: F401
+        import nacl.bindings
     except ImportError:
         raise ConfigError("roaming needs PyNaCl; install it: pip install 'yester[roam]'") from None
+    return nacl.bindings
 
 
 def key_file(home: Path) -> Path:

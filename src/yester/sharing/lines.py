@@ -13,7 +13,7 @@ Nothing names another record by the id it has in one store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import PurePath
@@ -196,6 +196,7 @@ def drop_own(line: Line) -> Line:
 
 # --- versions of memories ------------------------------------------------------------------------
 
+Versions = Mapping[str, Collection[str]]  # of a memory: the parents of each mark
 _BESIDE = "~"  # what follows it in a ref names one of two versions that were written side by side
 
 
@@ -204,10 +205,6 @@ def family_ref(ref: str) -> str:
     name, beside, mark = ref.rpartition(_BESIDE)
     plain = len(mark) == 8 and not mark.strip("0123456789abcdef")
     return family_ref(name) if beside and plain else ref
-
-
-def beside_ref(ref: str, mark: str) -> str:
-    return f"{ref}{_BESIDE}{mark[:8]}"
 
 
 def root_of(source: str, ref: str) -> str:
@@ -232,7 +229,7 @@ def _digest_value(value: Any) -> str:
     return blake2b(msgspec.json.encode(value, order="sorted"), digest_size=16).hexdigest()
 
 
-def find_heads(versions: dict[str, Collection[str]]) -> list[str]:
+def find_heads(versions: Versions) -> list[str]:
     """The versions (mark → parents) of which no other was made; one that was let go counts only
     where there is no other."""
     old = {parent for parents in versions.values() for parent in parents}
@@ -240,7 +237,7 @@ def find_heads(versions: dict[str, Collection[str]]) -> list[str]:
     return [mark for mark in heads if not mark.startswith(GONE)] or heads[:1]
 
 
-def name_heads(ref: str, versions: dict[str, Collection[str]]) -> dict[str, str]:
+def name_heads(ref: str, versions: Versions) -> dict[str, str]:
     """What each version is called: of two that were made of the same one, the first in the order of
     their marks keeps its name. The same wherever the same versions are known."""
     children: dict[str, list[str]] = {}
@@ -254,7 +251,7 @@ def name_heads(ref: str, versions: dict[str, Collection[str]]) -> dict[str, str]
         parent, name = waiting.pop()
         own = sorted(children.get(parent, ()), key=lambda one: (one.startswith(GONE), one))
         for at, mark in enumerate(own):
-            names[mark] = beside_ref(name, mark) if at else name
+            names[mark] = f"{name}{_BESIDE}{mark[:8]}" if at else name
             waiting.append((mark, names[mark]))
     return names
 

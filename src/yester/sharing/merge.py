@@ -48,6 +48,7 @@ from yester.sharing.lines import (
     Line,
     MachineLine,
     MemoryLine,
+    Versions,
     clean_item,
     clean_memo,
     clean_session,
@@ -451,11 +452,7 @@ def read_versions(store: Store, root: str) -> dict[str, Collection[str]]:
 
 
 def note_versions(
-    store: Store,
-    root: str,
-    identity: Identity,
-    own: str,
-    known: Mapping[str, Collection[str]] | None = None,
+    store: Store, root: str, identity: Identity, own: str, known: Versions | None = None
 ) -> None:
     """What has been written of a memory here since the log last had it is a version of its own.
     `known` are those in the log; by default what has been read of them."""
@@ -481,9 +478,7 @@ def note_versions(
             store.append([replace(row, head=mark, sent=False, version=memo.version, origin=own)])
 
 
-def find_ancestors(
-    store: Store, memo: Memo, known: Mapping[str, Collection[str]]
-) -> tuple[str, ...]:
+def find_ancestors(store: Store, memo: Memo, known: Versions) -> tuple[str, ...]:
     """What a memory was made of that this store does not know to be in the log, as after a backup
     was restored: its own history says whether it once was what stands there."""
     for version in range(memo.version, 0, -1):

@@ -36,7 +36,7 @@ from yester.model import (
 )
 from yester.redact import redact
 from yester.sharing.exchange import Part, Side, add_counts, exchange_lock, load_state, save_state
-from yester.sharing.keys import Key, check_library, load_key, save_key
+from yester.sharing.keys import Key, load_key, load_sodium, save_key
 from yester.sharing.lines import (
     FORGOTTEN,
     ForgottenLine,
@@ -127,7 +127,7 @@ class Roam(Part):
 
     def begin_log(self) -> Key:
         """A new log where there is none; its key is on the disk when this returns."""
-        check_library()
+        load_sodium()
         if HEAD in self.transport.list_files():
             raise UsageError(
                 f"{self.transport.where} has a log already; join it: "
@@ -141,7 +141,7 @@ class Roam(Part):
         return key
 
     def join_log(self, key: Key) -> None:
-        check_library()
+        load_sodium()
         head = self._read_head(self.transport.list_files())
         if head.key != key.id:
             raise UsageError(
@@ -163,14 +163,11 @@ class Roam(Part):
             left.unlink()
         save_key(self._home, key)
 
-    def _name_machine(self) -> str:
+    def _name_machine(self) -> None:
         """This machine under a new name, inside a transaction: nothing of it is in the log."""
-        before = self.names
-        stem, _, rest = (before[-1] if before else "").partition("-")
+        stem, _, rest = self.own.partition("-")
         number = int(rest[:4], 16) + 1 if rest else 1
-        key = f"{stem or os.urandom(6).hex()}-{number:04x}{os.urandom(4).hex()}"
-        self._note_writing(key)
-        return key
+        self._note_writing(f"{stem or os.urandom(6).hex()}-{number:04x}{os.urandom(4).hex()}")
 
     def _note_writing(self, name: str) -> None:
         self.store.append([Machine(name, redact(socket.gethostname()), self._now, True)])
@@ -189,7 +186,7 @@ class Roam(Part):
     def exchange(self) -> Report:
         """Read, merge, write. What is wrong with a segment is a problem of the report; what is
         wrong with the log or the way there is raised, and nothing is written then."""
-        check_library()
+        load_sodium()
         with exchange_lock(self._home):
             state = load_roaming(self._home)
             if state is None:

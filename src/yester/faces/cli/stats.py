@@ -16,12 +16,12 @@ from msgspec import structs
 from yester.agents.base import find_transcripts
 from yester.agents.descriptors import AGENTS
 from yester.capture.question import ask_health
-from yester.clock import format_day
+from yester.clock import DAY, format_day
 from yester.context.talk import trivial
 from yester.errors import ConfigError
 from yester.faces.cli import screen
 from yester.faces.cli.app import App, Output, choose_filters, command, print_note
-from yester.llm.budget import DAY, day_of, known_prices, open_asker
+from yester.llm.budget import day_of, known_prices, open_asker
 from yester.memory import Memory
 from yester.model import Filters, Hit, replace
 from yester.operate import bench, install
