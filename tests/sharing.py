@@ -16,9 +16,9 @@ from yester.ingest.prepare import prepare_item
 from yester.model import Item, Memo
 from yester.operate.purge import purge_store
 from yester.sharing.exchange import Side
-from yester.sharing.lines import ItemLine, MemoryLine, form_line, hash_item, tell_team
 from yester.sharing.server import TeamServer
 from yester.sharing.share import Share, ShareReport, Sharing, Unshared
+from yester.sharing.wire import ItemLine, MemoryLine, form_line, hash_item, tell_team
 from yester.store.contract import Store
 
 SHOP = "git:example.com/acme/shop"

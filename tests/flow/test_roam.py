@@ -13,14 +13,6 @@ from tests.roaming import Box
 from yester.errors import SourceError, UsageError
 from yester.model import Filters, Item, LogItem
 from yester.sharing.keys import Key, load_key
-from yester.sharing.lines import (
-    ItemLine,
-    MachineLine,
-    decode_line,
-    encode_line,
-    find_heads,
-    name_heads,
-)
 from yester.sharing.roam import load_roaming
 from yester.sharing.segments import (
     MOST_BYTES,
@@ -30,6 +22,14 @@ from yester.sharing.segments import (
     seal_segment,
 )
 from yester.sharing.transports import Folder, Git
+from yester.sharing.wire import (
+    ItemLine,
+    MachineLine,
+    decode_line,
+    encode_line,
+    find_heads,
+    name_heads,
+)
 from yester.store import walk_items
 
 pytestmark = pytest.mark.requirement("TEAM-05")

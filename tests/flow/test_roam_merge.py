@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from tests.roaming import Box, Breaking, Unplugged
 from yester.sharing.keys import load_key
-from yester.sharing.lines import ItemLine, MemoryLine
 from yester.sharing.roam import list_segments, load_roaming
 from yester.sharing.segments import open_segment
 from yester.sharing.transports import Folder
+from yester.sharing.wire import ItemLine, MemoryLine
 
 pytestmark = pytest.mark.requirement("TEAM-05")
 

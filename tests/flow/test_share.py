@@ -24,7 +24,9 @@ from yester.model import Filters, Item, Memo, Project, Session, replace, sharer_
 from yester.operations.request import ProjectRequest
 from yester.operations.share import preview_share
 from yester.operations.turns import show_now
-from yester.sharing.lines import (
+from yester.sharing.server import TeamServer
+from yester.sharing.team import Told
+from yester.sharing.wire import (
     FOR_EVER,
     ForgottenLine,
     GoneLine,
@@ -36,8 +38,6 @@ from yester.sharing.lines import (
     hash_item,
     team_key,
 )
-from yester.sharing.server import TeamServer
-from yester.sharing.team import Told
 from yester.store import walk_items
 from yester.text.document import content_hash
 from yester.tombstones import Marks

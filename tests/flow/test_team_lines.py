@@ -9,7 +9,7 @@ import pytest
 
 from tests.sharing import SHOP, Sender, item_form, make_item, memory_form
 from tests.teams import Team, url_of
-from yester.sharing.lines import ForgottenLine, GoneLine, form_line, team_key
+from yester.sharing.wire import ForgottenLine, GoneLine, form_line, team_key
 from yester.tombstones import Marks
 
 pytestmark = pytest.mark.requirement("TEAM-02")

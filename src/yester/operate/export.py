@@ -34,7 +34,7 @@ from yester.memories.memory import TRUST
 from yester.model import ANYTHING, DISTILLED, Change, Filters, Item, Memo, Paging, replace
 from yester.project import Projects
 from yester.redact import redact, redact_value
-from yester.sharing.lines import told_fields
+from yester.sharing.wire import told_fields
 from yester.store import find_item, walk_items
 from yester.store.contract import Row, Store
 from yester.tombstones import lost_words

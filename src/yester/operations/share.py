@@ -20,7 +20,6 @@ from yester.operations.forget import forget_marked
 from yester.project import bare_project
 from yester.redact import redact, secret_kinds
 from yester.sharing.exchange import Progress, Side, exchange_lock
-from yester.sharing.lines import kind_of_line
 from yester.sharing.server import NotAdmitted, TeamServer, check_address
 from yester.sharing.share import (
     Share,
@@ -33,6 +32,7 @@ from yester.sharing.share import (
     save_shares,
     save_token,
 )
+from yester.sharing.wire import kind_of_line
 
 _KEYS = ("git:", "name:")
 _NOBODY = "you"  # who this is on a server that was not asked yet

@@ -10,8 +10,8 @@ from yester.caller import Act, Caller, Role, Scope
 from yester.memory import Memory
 from yester.operations import fields
 from yester.operations.request import Request, make_answer
-from yester.sharing.lines import MOST_LINES
 from yester.sharing.team import Member, Pushed, Told
+from yester.sharing.wire import MOST_LINES
 from yester.store import read_audit
 
 

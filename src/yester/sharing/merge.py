@@ -16,51 +16,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import NamedTuple
 
+from yester import model
 from yester.errors import UsageError
 from yester.ingest.prepare import prepare_item
 from yester.memories.lifecycle import form_at_version
 from yester.memories.memory import plain_form, read_history
-from yester.model import (
-    DISTILLED,
-    TEAM,
-    Change,
-    Entry,
-    Identity,
-    Item,
-    LogItem,
-    LogVersion,
-    Machine,
-    Memo,
-    Project,
-    Queue,
-    Session,
-    Waiting,
-    replace,
-)
 from yester.redact import redact
+from yester.sharing import wire
 from yester.sharing.exchange import Part, Side
-from yester.sharing.lines import (
-    FORGOTTEN,
-    GONE,
-    ForgottenLine,
-    GoneLine,
-    ItemLine,
-    Line,
-    MachineLine,
-    MemoryLine,
-    Versions,
-    clean_item,
-    clean_memo,
-    clean_session,
-    family_ref,
-    find_heads,
-    hash_item,
-    mark_form,
-    mark_of,
-    mark_of_set,
-    name_heads,
-    root_of,
-)
 from yester.store import find_item, walk_items
 from yester.store.contract import Store
 from yester.tombstones import Marks, Tombstones, ref_key
@@ -98,40 +61,42 @@ class Merge(Part):
         self._tombstones = Tombstones(self._home)
         self._names: dict[str, str] = {}  # of machines
 
-    def merge_lines(self, lines: Iterable[Line], place: Place) -> None:
+    def merge_lines(self, lines: Iterable[wire.Line], place: Place) -> None:
         """All of one segment."""
         for (kind, _), group in groupby(lines, _group_of):
             while batch := list(islice(group, _BATCH)):
-                if kind is ItemLine:
-                    self._merge_items([one for one in batch if isinstance(one, ItemLine)], place)
+                if kind is wire.ItemLine:
+                    self._merge_items(
+                        [one for one in batch if isinstance(one, wire.ItemLine)], place
+                    )
                     continue
-                for line in batch if kind is ForgottenLine else ():
+                for line in batch if kind is wire.ForgottenLine else ():
                     self._merge_forgotten(line)
                 with self.store.transaction("memories"):
                     for line in batch:
                         self._merge_line(line, place)
 
-    def _merge_line(self, line: Line, place: Place) -> None:
+    def _merge_line(self, line: wire.Line, place: Place) -> None:
         match line:
-            case MachineLine():
+            case wire.MachineLine():
                 self._names[place.machine] = line.name
                 own = is_same_machine(place.machine, self.own)
-                self.store.append([Machine(place.machine, redact(line.name), line.at, own)])
-            case Project():
-                self.store.put_project(replace(line, name=redact(line.name), root=""))
-            case Session():
-                self.store.put_session(clean_session(line))
-            case MemoryLine():
+                self.store.append([model.Machine(place.machine, redact(line.name), line.at, own)])
+            case model.Project():
+                self.store.put_project(model.replace(line, name=redact(line.name), root=""))
+            case model.Session():
+                self.store.put_session(wire.clean_session(line))
+            case wire.MemoryLine():
                 self.outcome[self._merge_memory(line, place)] += 1
-            case GoneLine():
+            case wire.GoneLine():
                 self.outcome[self._take_out(line, place)] += 1
 
     # --- what was forgotten ----------------------------------------------------------------------
 
-    def _merge_forgotten(self, line: Line) -> None:
+    def _merge_forgotten(self, line: wire.Line) -> None:
         """Marks of another home. What they name goes here as well, whatever has become of it
         meanwhile; what is newer than its mark gets one of this home as well."""
-        assert isinstance(line, ForgottenLine)
+        assert isinstance(line, wire.ForgottenLine)
         theirs = Marks.from_records(line.key, line.marks)
         new = self._tombstones.find_new(theirs)
         hit = [item for item in walk_items(self.store) if self._is_named(new, item)]
@@ -144,28 +109,28 @@ class Merge(Part):
             self._tombstones.add(own, theirs)
             self.outcome["forgotten"] += len(new.times)
         with self.store.transaction("ledger"):
-            self.store.append([LogVersion(FORGOTTEN, mark_of_set(theirs))])
+            self.store.append([model.LogVersion(wire.FORGOTTEN, wire.mark_of_set(theirs))])
         if hit or any(map(self._tombstones.hides, walk_items(self.store))):
             self.store = self.side.forget_marked()
 
-    def _is_named(self, marks: Marks, item: Item) -> bool:
-        family = ("ref", item.source, item.kind, family_ref(item.ref))
+    def _is_named(self, marks: Marks, item: model.Item) -> bool:
+        family = ("ref", item.source, item.kind, wire.family_ref(item.ref))
         keys = {ref_key(item), family} if marks.times else ()
         return any(marks.digest(key) in marks.times for key in keys)
 
-    def _is_refused(self, identity: Identity, anew: bool) -> bool:
+    def _is_refused(self, identity: model.Identity, anew: bool) -> bool:
         return self._tombstones.knows("ref", *identity) and not anew
 
     # --- items -----------------------------------------------------------------------------------
 
-    def _merge_items(self, lines: Sequence[ItemLine], place: Place) -> None:
+    def _merge_items(self, lines: Sequence[wire.ItemLine], place: Place) -> None:
         store = self.store
-        entries: list[tuple[Entry, LogItem]] = []
-        known: list[LogItem] = []
+        entries: list[tuple[model.Entry, model.LogItem]] = []
+        known: list[model.LogItem] = []
         replaced: list[int] = []
         for line in lines:
             told = Place(line.origin, line.place) if line.origin else place
-            row = LogItem(0, *told, True, line.hash, line.item.kind, kept_ref(line.item))
+            row = model.LogItem(0, *told, True, line.hash, line.item.kind, kept_ref(line.item))
             if self._is_refused(line.item.identity, line.anew) or self._tombstones.hides(line.item):
                 self.outcome["refused: forgotten"] += 1
                 continue
@@ -183,12 +148,12 @@ class Merge(Part):
         with store.transaction("items"):
             if replaced:
                 store.remove(replaced)
-                store.retract(LogItem, {"item": replaced})
+                store.retract(model.LogItem, {"item": replaced})
             put = store.put([entry for entry, _ in entries])
             rows = [*known]
             for entry, row in entries:
                 now = find_item(store, entry.item.identity)
-                rows += [replace(row, item=now.id)] if now is not None else []
+                rows += [model.replace(row, item=now.id)] if now is not None else []
             store.append(rows)
             for one in self._waiting(keys):  # it is distilled where it happened
                 if one.session.id not in waiting:
@@ -196,66 +161,68 @@ class Merge(Part):
         self.outcome["stored"] += put.total_written
         self.outcome["same"] += put.unchanged
 
-    def _compare(self, line: ItemLine, row: LogItem, here: Item) -> list[LogItem] | None:
+    def _compare(
+        self, line: wire.ItemLine, row: model.LogItem, here: model.Item
+    ) -> list[model.LogItem] | None:
         """What the log's rows say from now on where the item stays as it is here; None: it is to be
         written."""
         told = Place(row.origin, row.place)
-        known = next(iter(self.store.entries(LogItem, {"item": here.id})), None)
-        row = replace(row, item=here.id)
+        known = next(iter(self.store.entries(model.LogItem, {"item": here.id})), None)
+        row = model.replace(row, item=here.id)
         if known is None:  # ours, and the log did not know
-            same = hash_item(here) == line.hash or is_same_machine(told.machine, self.own)
+            same = wire.hash_item(here) == line.hash or is_same_machine(told.machine, self.own)
             return [row] if same else []
         have = Place(known.origin, known.place)
         own, theirs = (is_same_machine(one.machine, self.own) for one in (have, told))
         if told == have:
-            return [] if known.sent else [replace(known, sent=True)]
+            return [] if known.sent else [model.replace(known, sent=True)]
         if (own and not theirs) or not told.is_newer(have):
             return []
         return [row] if known.hash == line.hash else None
 
-    def _prepare(self, line: ItemLine) -> Entry:
+    def _prepare(self, line: wire.ItemLine) -> model.Entry:
         over = find_item(self.store, line.supersedes) if line.supersedes else None
-        item = replace(line.item, id=0, supersedes=over.id if over is not None else 0)
+        item = model.replace(line.item, id=0, supersedes=over.id if over is not None else 0)
         pairs = ((n, find_item(self.store, name)) for n, name in line.of)
         evidence = tuple((n, one.id) for n, one in pairs if one is not None)
         entry = prepare_item(item, cut=False)
-        return replace(entry, evidence=evidence) if item.source == DISTILLED else entry
+        return model.replace(entry, evidence=evidence) if item.source == model.DISTILLED else entry
 
-    def _waiting(self, keys: Collection[str]) -> list[Waiting]:
-        found = (self.store.queued_sessions(Queue("any", key=key)) for key in sorted(keys))
+    def _waiting(self, keys: Collection[str]) -> list[model.Waiting]:
+        found = (self.store.queued_sessions(model.Queue("any", key=key)) for key in sorted(keys))
         return [one for some in found for one in some if one.changes]
 
-    def _take_out(self, line: GoneLine, place: Place) -> str:
+    def _take_out(self, line: wire.GoneLine, place: Place) -> str:
         told = Place(line.origin, line.place) if line.origin else place
         here = find_item(self.store, (line.source, line.kind, line.ref))
-        rows = self.store.entries(LogItem, {"item": here.id}) if here is not None else []
+        rows = self.store.entries(model.LogItem, {"item": here.id}) if here is not None else []
         if here is None or not rows or not told.is_newer(Place(rows[0].origin, rows[0].place)):
             return "same"
         if not is_same_machine(rows[0].origin, told.machine):
             return "same"
         self.store.remove([here.id])
-        self.store.retract(LogItem, {"item": here.id})
+        self.store.retract(model.LogItem, {"item": here.id})
         return "stored"
 
     # --- memories --------------------------------------------------------------------------------
 
-    def _merge_memory(self, line: MemoryLine, place: Place) -> str:
-        store, root = self.store, root_of(line.source, line.ref)
+    def _merge_memory(self, line: wire.MemoryLine, place: Place) -> str:
+        store, root = self.store, wire.root_of(line.source, line.ref)
         if self._is_refused((line.source, "memory", line.ref), line.anew):
             return "refused: forgotten"
         versions = read_versions(store, root)
         told_before = {line.mark: line.parents, **versions}
         note_versions(store, root, (line.source, "memory", line.ref), self.own, told_before)
         versions = read_versions(store, root)
-        rows = {row.head: row for row in store.entries(LogItem, {"root": root})}
+        rows = {row.head: row for row in store.entries(model.LogItem, {"root": root})}
         if line.mark in versions:
             known = rows.get(line.mark)
-            if known is not None and not known.sent and place.machine != TEAM:
-                store.append([replace(known, sent=True)])
+            if known is not None and not known.sent and place.machine != model.TEAM:
+                store.append([model.replace(known, sent=True)])
             return "same"
-        store.append([LogVersion(root, line.mark, line.parents)])
+        store.append([model.LogVersion(root, line.mark, line.parents)])
         versions[line.mark] = line.parents
-        heads, names = find_heads(versions), name_heads(line.ref, versions)
+        heads, names = wire.find_heads(versions), wire.name_heads(line.ref, versions)
         memos = {mark: memo for mark, row in rows.items() for memo in store.memos(ids=[row.item])}
         for mark in heads:
             ref, row = names[mark], rows.get(mark)
@@ -263,22 +230,22 @@ class Merge(Part):
             if row is not None and mark in memos and memos[mark].item.ref == ref:
                 continue
             if mark == line.mark or told is not None:
-                sent = replace(line, memo=told) if mark == line.mark else MemoryLine(
+                sent = model.replace(line, memo=told) if mark == line.mark else wire.MemoryLine(
                     line.source, line.ref, mark, memo=told, at=self._now
                 )  # fmt: skip
                 # The log of the owner's machines has nothing of what a team has told of theirs.
-                in_log = place.machine != TEAM or line.source.startswith(TEAM)
+                in_log = place.machine != model.TEAM or line.source.startswith(model.TEAM)
                 in_log = in_log and (row is None or row.sent)
                 self._write_memory(sent, ref, root, place, sent_=in_log)
         # Of what is no head any more, or stands under another name now.
-        kept = {names[mark] for mark in heads if not mark.startswith(GONE)}
+        kept = {names[mark] for mark in heads if not mark.startswith(wire.GONE)}
         for memo in memos.values():
             if memo.item.ref not in kept:
                 self._let_go(memo.item, line)
         return "stored" if line.mark in heads else "same"
 
     def _write_memory(
-        self, line: MemoryLine, ref: str, root: str, place: Place, sent_: bool
+        self, line: wire.MemoryLine, ref: str, root: str, place: Place, sent_: bool
     ) -> None:
         store = self.store
         here = find_item(store, (line.source, "memory", ref))
@@ -288,57 +255,57 @@ class Merge(Part):
             return
         if self._is_refused((line.source, "memory", ref), line.anew):
             return
-        told = clean_memo(line.memo)
+        told = wire.clean_memo(line.memo)
         known = next(iter(store.memos(ids=[here.id])), None) if here is not None else None
         over = find_item(store, line.supersedes) if line.supersedes else None
-        item = replace(
+        item = model.replace(
             told.item, id=here.id if here is not None else 0, ref=ref,
             supersedes=over.id if over is not None else told.item.supersedes,
         )  # fmt: skip
         before = plain_form(known) if known is not None and known.version else None
         slug = known.slug if known and before else store.free_slug(item.project, told.slug)
         reason = told.reason
-        if ref != family_ref(ref) and not reason:
+        if ref != wire.family_ref(ref) and not reason:
             reason = _BESIDE.format(told.slug)
             self.beside.append(slug)
         entry = prepare_item(item)
         version = known.version if known is not None else 0
-        memo = replace(told, item=entry.item, slug=slug, reason=reason, version=version)
+        memo = model.replace(told, item=entry.item, slug=slug, reason=reason, version=version)
         after = plain_form(memo)
-        change = Change(
+        change = model.Change(
             0, line.at or self._now, self._who(line, place), "update" if before else "create",
             redact(line.why),
             before and {name: old for name, old in before.items() if after[name] != old},
             {name: new for name, new in after.items() if not before or before[name] != new},
         )  # fmt: skip
         id_ = store.put_memo(entry, memo, change)
-        former = store.entries(LogItem, {"item": id_})
-        if former and place.machine == TEAM:  # whoever writes it last: it was made here
+        former = store.entries(model.LogItem, {"item": id_})
+        if former and place.machine == model.TEAM:  # whoever writes it last: it was made here
             place = Place(former[0].origin, former[0].place)
         store.append([
-            LogItem(
+            model.LogItem(
                 id_, *place, sent_, "", "memory", "", root, version=memo.version + 1,
                 head=line.mark,
             )
         ])  # fmt: skip
 
-    def _who(self, line: MemoryLine, place: Place) -> str:
-        if place.machine == TEAM:
+    def _who(self, line: wire.MemoryLine, place: Place) -> str:
+        if place.machine == model.TEAM:
             return line.who or "team"
         name = self._names.get(place.machine) or place.machine[:8]
         return f"{line.who or 'roam'} on {name}"
 
-    def _let_go(self, item: Item, line: MemoryLine) -> None:
+    def _let_go(self, item: model.Item, line: wire.MemoryLine) -> None:
         self.store.remove([item.id], (line.at or self._now, redact(line.why)))
-        self.store.retract(LogItem, {"item": item.id})
+        self.store.retract(model.LogItem, {"item": item.id})
 
 
-def _group_of(line: Line) -> tuple[type[Line], bool]:
+def _group_of(line: wire.Line) -> tuple[type[wire.Line], bool]:
     """What can be merged together: what was distilled names what must be there before."""
-    return type(line), isinstance(line, ItemLine) and line.item.source == DISTILLED
+    return type(line), isinstance(line, wire.ItemLine) and line.item.source == model.DISTILLED
 
 
-def kept_ref(item: Item) -> str:
+def kept_ref(item: model.Item) -> str:
     """A note's and a memory's may hold words, and words may have to be forgotten."""
     return "" if item.kind in ("memory", "note") else item.ref
 
@@ -349,8 +316,8 @@ def kept_ref(item: Item) -> str:
 class Version(NamedTuple):
     """A structured memory as it is now, with what is known of it."""
 
-    line: MemoryLine
-    row: LogItem
+    line: wire.MemoryLine
+    row: model.LogItem
 
 
 class Teller(Part):
@@ -363,26 +330,28 @@ class Teller(Part):
         self._tombstones = Tombstones(self._home)
         self._places: set[tuple[str, ...]] = set()  # that were told
 
-    def tell_places(self, items: Sequence[Item]) -> Iterator[Project | Session]:
+    def tell_places(self, items: Sequence[model.Item]) -> Iterator[model.Project | model.Session]:
         """The projects and sessions of items, each once."""
         for key in dict.fromkeys(item.project for item in items):
             if (key,) not in self._places:
                 self._places.add((key,))
                 named = (one for one in self.store.projects() if one.key == key)
-                yield from (replace(one, name=redact(one.name), root="") for one in named)
+                yield from (model.replace(one, name=redact(one.name), root="") for one in named)
         for item in items:
             place = (item.session, item.agent)
             if item.session and place not in self._places:
                 self._places.add(place)
                 found = self.store.session(*place)
                 if found is not None and found.project == item.project:
-                    yield clean_session(found)
+                    yield wire.clean_session(found)
 
-    def tell_items(self, items: Sequence[Item]) -> Iterator[tuple[Item, ItemLine | Version]]:
+    def tell_items(
+        self, items: Sequence[model.Item]
+    ) -> Iterator[tuple[model.Item, wire.ItemLine | Version]]:
         """What is to be told of items, in this order; ids have become names."""
         store, ids = self.store, [one.id for one in items]
         memos = {one.item.id: one for one in store.memos(ids=ids) if one.version}
-        evidence = store.evidence([one.id for one in items if one.source == DISTILLED])
+        evidence = store.evidence([one.id for one in items if one.source == model.DISTILLED])
         named = {id_ for pairs in evidence.values() for _, id_ in pairs}
         names = self._name_items({*named, *(one.supersedes for one in items)})
         for item in items:
@@ -390,42 +359,45 @@ class Teller(Part):
                 yield item, self._tell_version(memos[item.id])
                 continue
             of = tuple((n, names[id_]) for n, id_ in evidence.get(item.id, ()) if id_ in names)
-            plain = replace(clean_item(item), id=0, supersedes=0)
+            plain = model.replace(wire.clean_item(item), id=0, supersedes=0)
             over, anew = names.get(item.supersedes), self._is_anew(item)
-            yield item, ItemLine(plain, hash_item(item), of=of, supersedes=over, anew=anew)
+            yield (
+                item,
+                wire.ItemLine(plain, wire.hash_item(item), of=of, supersedes=over, anew=anew),
+            )
 
-    def _tell_version(self, memo: Memo) -> Version:
-        store, root = self.store, root_of(memo.item.source, memo.item.ref)
-        name = (memo.item.source, "memory", family_ref(memo.item.ref))
+    def _tell_version(self, memo: model.Memo) -> Version:
+        store, root = self.store, wire.root_of(memo.item.source, memo.item.ref)
+        name = (memo.item.source, "memory", wire.family_ref(memo.item.ref))
         with store.transaction("memories"):
             note_versions(store, root, name, self._own)
-        (row,) = store.entries(LogItem, {"item": memo.item.id})
+        (row,) = store.entries(model.LogItem, {"item": memo.item.id})
         (memo,) = store.memos(ids=[memo.item.id])
         item = memo.item
-        versions = store.entries(LogVersion, {"root": root, "mark": row.head})
+        versions = store.entries(model.LogVersion, {"root": root, "mark": row.head})
         parents = versions[0].parents if versions else ()
-        (last,) = read_history(store, item.id, 1) or [Change(0, 0, "", "")]
-        clean = clean_memo(replace(memo, item=replace(item, id=0, supersedes=0)))
+        (last,) = read_history(store, item.id, 1) or [model.Change(0, 0, "", "")]
+        clean = wire.clean_memo(model.replace(memo, item=model.replace(item, id=0, supersedes=0)))
         over = self._name_items({item.supersedes}).get(item.supersedes)
-        line = MemoryLine(
+        line = wire.MemoryLine(
             name[0], name[2], row.head, parents, clean, over, last.who, redact(last.why),
             last.epoch, self._is_anew(item),
         )  # fmt: skip
         return Version(line, row)
 
-    def _name_items(self, ids: Collection[int]) -> dict[int, Identity]:
+    def _name_items(self, ids: Collection[int]) -> dict[int, model.Identity]:
         found = self.store.get(sorted(set(ids) - {0}))
         return {one.id: one.identity for one in found if one.project not in self._private}
 
-    def _is_anew(self, item: Item) -> bool:
+    def _is_anew(self, item: model.Item) -> bool:
         """Was it forgotten, and said again since?"""
         return self._tombstones.knows("ref", *item.identity) and not self._tombstones.hides(item)
 
 
-def tell_dropped(store: Store, heads: Mapping[int, tuple[str, str]]) -> dict[int, MemoryLine]:
+def tell_dropped(store: Store, heads: Mapping[int, tuple[str, str]]) -> dict[int, wire.MemoryLine]:
     """Memories of these items (root, version) as far as they were let go, each a version more."""
     dropped = {
-        root_of(source, ref): (source, family_ref(ref), epoch, why)
+        wire.root_of(source, ref): (source, wire.family_ref(ref), epoch, why)
         for source, ref, epoch, why, _ in store.totals(
             "memory_gone", by=("source", "ref", "epoch", "why")
         )
@@ -435,11 +407,11 @@ def tell_dropped(store: Store, heads: Mapping[int, tuple[str, str]]) -> dict[int
         if root not in dropped:
             continue
         source, ref, epoch, why = dropped[root]
-        former = mark.removeprefix(GONE)
+        former = mark.removeprefix(wire.GONE)
         with store.transaction("memories"):
-            store.append([LogVersion(root, f"{GONE}{former}", (former,))])
-        lines[item] = MemoryLine(
-            source, ref, f"{GONE}{former}", (former,), why=redact(why), at=epoch
+            store.append([model.LogVersion(root, f"{wire.GONE}{former}", (former,))])
+        lines[item] = wire.MemoryLine(
+            source, ref, f"{wire.GONE}{former}", (former,), why=redact(why), at=epoch
         )
     return lines
 
@@ -448,17 +420,17 @@ def tell_dropped(store: Store, heads: Mapping[int, tuple[str, str]]) -> dict[int
 
 
 def read_versions(store: Store, root: str) -> dict[str, Collection[str]]:
-    return {one.mark: one.parents for one in store.entries(LogVersion, {"root": root})}
+    return {one.mark: one.parents for one in store.entries(model.LogVersion, {"root": root})}
 
 
 def note_versions(
-    store: Store, root: str, identity: Identity, own: str, known: Versions | None = None
+    store: Store, root: str, identity: model.Identity, own: str, known: wire.Versions | None = None
 ) -> None:
     """What has been written of a memory here since the log last had it is a version of its own.
     `known` are those in the log; by default what has been read of them."""
-    rows = {row.item: row for row in store.entries(LogItem, {"root": root})}
+    rows = {row.item: row for row in store.entries(model.LogItem, {"root": root})}
     if not rows and (here := find_item(store, identity)) is not None:
-        rows[here.id] = LogItem(here.id, own, 0, False, "", "memory", "", root)
+        rows[here.id] = model.LogItem(here.id, own, 0, False, "", "memory", "", root)
     memos = {memo.item.id: memo for memo in store.memos(ids=list(rows))}
     for id_, row in rows.items():
         memo = memos.get(id_)
@@ -467,18 +439,20 @@ def note_versions(
             known = read_versions(store, root) if known is None else known
             parents = find_ancestors(store, memo, known)
         if memo is None:
-            if not row.head.startswith(GONE):
-                mark = f"{GONE}{row.head}"
-                store.append([LogVersion(root, mark, parents)])
-                store.append([replace(row, head=mark, sent=False)])
+            if not row.head.startswith(wire.GONE):
+                mark = f"{wire.GONE}{row.head}"
+                store.append([model.LogVersion(root, mark, parents)])
+                store.append([model.replace(row, head=mark, sent=False)])
         elif memo.version != row.version:
             over = store.get([memo.item.supersedes]) if memo.item.supersedes else []
-            mark = mark_of(memo, over[0].identity if over else None, parents)
-            store.append([LogVersion(root, mark, parents)])
-            store.append([replace(row, head=mark, sent=False, version=memo.version, origin=own)])
+            mark = wire.mark_of(memo, over[0].identity if over else None, parents)
+            store.append([model.LogVersion(root, mark, parents)])
+            store.append(
+                [model.replace(row, head=mark, sent=False, version=memo.version, origin=own)]
+            )
 
 
-def find_ancestors(store: Store, memo: Memo, known: Versions) -> tuple[str, ...]:
+def find_ancestors(store: Store, memo: model.Memo, known: wire.Versions) -> tuple[str, ...]:
     """What a memory was made of that this store does not know to be in the log, as after a backup
     was restored: its own history says whether it once was what stands there."""
     for version in range(memo.version, 0, -1):
@@ -488,6 +462,6 @@ def find_ancestors(store: Store, memo: Memo, known: Versions) -> tuple[str, ...]
             break
         over = next(iter(store.get([form["supersedes"]])), None) if form["supersedes"] else None
         for mark, parents in known.items():
-            if mark == mark_form(form, over.identity if over else None, parents):
+            if mark == wire.mark_form(form, over.identity if over else None, parents):
                 return tuple(parents) if version == memo.version else (mark,)
     return ()

@@ -22,33 +22,13 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from yester import model
 from yester.errors import SourceError, UsageError
 from yester.files import replace_file
-from yester.model import (
-    TEAM,
-    Item,
-    LogItem,
-    LogSegment,
-    LogVersion,
-    Machine,
-    Paging,
-    replace,
-)
 from yester.redact import redact
+from yester.sharing import segments, wire
 from yester.sharing.exchange import Part, Side, add_counts, exchange_lock, load_state, save_state
 from yester.sharing.keys import Key, load_key, load_sodium, save_key
-from yester.sharing.lines import (
-    FORGOTTEN,
-    ForgottenLine,
-    GoneLine,
-    ItemLine,
-    Line,
-    MachineLine,
-    MemoryLine,
-    encode_line,
-    kind_of_line,
-    mark_of_set,
-)
 from yester.sharing.merge import (
     Merge,
     Place,
@@ -57,19 +37,6 @@ from yester.sharing.merge import (
     is_same_machine,
     kept_ref,
     tell_dropped,
-)
-from yester.sharing.segments import (
-    FIRST,
-    HEAD,
-    MOST_BYTES,
-    BadSegment,
-    LogHead,
-    SegmentName,
-    decode_head,
-    encode_head,
-    open_segment,
-    read_name,
-    seal_segment,
 )
 from yester.sharing.transports import Transport
 from yester.store import file_store
@@ -128,7 +95,7 @@ class Roam(Part):
     def begin_log(self) -> Key:
         """A new log where there is none; its key is on the disk when this returns."""
         load_sodium()
-        if HEAD in self.transport.list_files():
+        if segments.HEAD in self.transport.list_files():
             raise UsageError(
                 f"{self.transport.where} has a log already; join it: "
                 f"yester roam --join {self.transport.where}"
@@ -136,7 +103,9 @@ class Roam(Part):
         key, log = Key.make(), os.urandom(8).hex()
         with exchange_lock(self._home):
             self._prepare(key)
-            self.transport.write_files({HEAD: encode_head(LogHead(log, key.id))})
+            self.transport.write_files(
+                {segments.HEAD: segments.encode_head(segments.LogHead(log, key.id))}
+            )
             save_state(state_file(self._home), Roaming(self.transport.where, log))
         return key
 
@@ -170,12 +139,12 @@ class Roam(Part):
         self._note_writing(f"{stem or os.urandom(6).hex()}-{number:04x}{os.urandom(4).hex()}")
 
     def _note_writing(self, name: str) -> None:
-        self.store.append([Machine(name, redact(socket.gethostname()), self._now, True)])
+        self.store.append([model.Machine(name, redact(socket.gethostname()), self._now, True)])
 
     @property
     def names(self) -> list[str]:
         """This machine's, the present one last."""
-        return sorted(one.key for one in self.store.entries(Machine, {"own": 1}))
+        return sorted(one.key for one in self.store.entries(model.Machine, {"own": 1}))
 
     @property
     def own(self) -> str:
@@ -222,36 +191,37 @@ class Roam(Part):
         self._read_segments(key, listed)
         self._write(key, state.log)
 
-    def _read_head(self, files: Collection[str]) -> LogHead:
-        found = self.transport.read_files([HEAD]) if HEAD in files else {}
+    def _read_head(self, files: Collection[str]) -> segments.LogHead:
+        found = self.transport.read_files([segments.HEAD]) if segments.HEAD in files else {}
         if not found:
             raise SourceError(
                 f"{self.transport.where} has no log; is the drive connected, has it been synced?"
             )
-        return decode_head(found[HEAD], self.transport.where)
+        return segments.decode_head(found[segments.HEAD], self.transport.where)
 
-    def _settle_outbox(self, listed: Sequence[SegmentName]) -> None:
+    def _settle_outbox(self, listed: Sequence[segments.SegmentName]) -> None:
         """Segments that a killed run has left: those that are committed here belong into the log,
         of the others nobody knows."""
         for path, name in self._outbox_files():
             if name is None or name in listed or not self._is_written(name):
                 path.unlink()
 
-    def _is_written(self, name: SegmentName) -> bool:
+    def _is_written(self, name: segments.SegmentName) -> bool:
         where = {"machine": name.machine, "number": name.number}
-        found = self.store.entries(LogSegment, where)
+        found = self.store.entries(model.LogSegment, where)
         return any(one.mark.startswith(name.start) for one in found)
 
-    def _outbox_files(self) -> list[tuple[Path, SegmentName | None]]:
+    def _outbox_files(self) -> list[tuple[Path, segments.SegmentName | None]]:
         files = sorted(self._outbox.iterdir())
-        return [(path, read_name(path.name.replace(":", "/"))) for path in files]
+        return [(path, segments.read_name(path.name.replace(":", "/"))) for path in files]
 
-    def _check_own(self, listed: Sequence[SegmentName]) -> None:
+    def _check_own(self, listed: Sequence[segments.SegmentName]) -> None:
         """The log has segments of ours that are not known here: this store was put back, or there
         is a copy of it. It lacks some: they are lost, and told again."""
         own, names = self.own, self.names
         known = {
-            (one.number, one.mark[:16]) for one in self.store.entries(LogSegment, {"machine": own})
+            (one.number, one.mark[:16])
+            for one in self.store.entries(model.LogSegment, {"machine": own})
         }
         ready = {(name.number, name.start) for _, name in self._outbox_files() if name}
         there = {(one.number, one.start) for one in listed if one.machine == own}
@@ -265,10 +235,10 @@ class Roam(Part):
             return
         with self.store.transaction("ledger"):
             for number, _ in lost:
-                rows = self.store.entries(LogItem, {"origin": own, "place": number})
-                self.store.append([replace(row, sent=False) for row in rows])
+                rows = self.store.entries(model.LogItem, {"origin": own, "place": number})
+                self.store.append([model.replace(row, sent=False) for row in rows])
             for machine in sorted(set(later)):
-                self.store.append([Machine(machine, "", 0, True)])
+                self.store.append([model.Machine(machine, "", 0, True)])
             self._name_machine()
         if lost:
             self.report.problems.append(
@@ -278,10 +248,10 @@ class Roam(Part):
 
     # --- reading ---------------------------------------------------------------------------------
 
-    def _read_segments(self, key: Key, listed: Sequence[SegmentName]) -> None:
+    def _read_segments(self, key: Key, listed: Sequence[segments.SegmentName]) -> None:
         known = self._known
         known.clear()
-        for one in self.store.entries(LogSegment):
+        for one in self.store.entries(model.LogSegment):
             known[one.machine, one.number].append(one.mark)
         merge = Merge(self.side, self.own)
         new = [
@@ -301,7 +271,7 @@ class Roam(Part):
                 fetched = self.transport.read_files(paths)
             try:
                 mark = self._read_segment(key, name, fetched.pop(name.path, None), merge)
-            except BadSegment as error:
+            except segments.BadSegment as error:
                 self.report.problems.append(str(error))
                 stopped.add(name.machine)
                 continue
@@ -316,7 +286,7 @@ class Roam(Part):
         add_counts(self.report.outcome, merge.outcome)
         self.report.beside = merge.beside
 
-    def _report_lost(self, listed: Sequence[SegmentName]) -> None:
+    def _report_lost(self, listed: Sequence[segments.SegmentName]) -> None:
         """Segments of other machines that were read, and are there no more."""
         there = {(name.machine, name.number) for name in listed}
         lost = [
@@ -331,28 +301,33 @@ class Roam(Part):
                 f"{number} of machine {machine[:4]}; what was read stays; --new-key settles it"
             )
 
-    def _read_segment(self, key: Key, name: SegmentName, data: bytes | None, merge: Merge) -> str:
+    def _read_segment(
+        self, key: Key, name: segments.SegmentName, data: bytes | None, merge: Merge
+    ) -> str:
         if data is None:
-            raise BadSegment(
-                f"{name.label} is none: a link or a folder, or larger than {MOST_BYTES:,} bytes"
+            raise segments.BadSegment(
+                f"{name.label} is none: a link or a folder, or larger than "
+                f"{segments.MOST_BYTES:,} bytes"
             )
-        segment = open_segment(key, name, data)
+        segment = segments.open_segment(key, name, data)
         former = self._known.get((name.machine, name.number - 1), [])
-        before = former if name.number > 1 else [FIRST.hex()]
+        before = former if name.number > 1 else [segments.FIRST.hex()]
         if not before:
-            raise BadSegment(
+            raise segments.BadSegment(
                 f"segment {name.number - 1} of machine {name.machine[:4]} is missing; what follows "
                 "it waits"
             )
         if segment.former not in before:
-            raise BadSegment(f"{name.label} does not follow the one before it: one was exchanged")
+            raise segments.BadSegment(
+                f"{name.label} does not follow the one before it: one was exchanged"
+            )
         merge.merge_lines(segment.lines, Place(name.machine, name.number))
         if segment.unknown:
             self.report.problems.append(
                 f"{name.label} has {segment.unknown} lines of a newer yester; update this one"
             )
         with merge.store.transaction("ledger"):
-            merge.store.append([LogSegment(name.machine, name.number, segment.mark)])
+            merge.store.append([model.LogSegment(name.machine, name.number, segment.mark)])
         self.report.read += 1
         return segment.mark
 
@@ -364,7 +339,7 @@ class Roam(Part):
         for number, part in enumerate(outgoing.parts()):
             self.side.progress("segments written", number, max(number + 1, waiting // _MOST_LINES))
             self._seal(key, log, part)
-            add_counts(self.report.told, Counter(map(kind_of_line, part.lines)))
+            add_counts(self.report.told, Counter(map(wire.kind_of_line, part.lines)))
         if files := [(path, name.path) for path, name in self._outbox_files() if name]:
             data = {name: path.read_bytes() for path, name in files}
             self.transport.write_files(data)
@@ -376,20 +351,23 @@ class Roam(Part):
     def _seal(self, key: Key, log: str, part: SegmentLines) -> None:
         """A segment, on the disk and then in the store's books: from there it goes into the log."""
         own = self.own
-        written = self.store.entries(LogSegment, {"machine": own})
-        last = max(written, key=lambda one: one.number, default=LogSegment(own, 0, FIRST.hex()))
-        number = last.number + 1
-        name, mark, data = seal_segment(key, log, own, number, last.mark, part.lines)
+        written = {
+            one.number: one.mark for one in self.store.entries(model.LogSegment, {"machine": own})
+        }
+        number = max(written, default=0) + 1
+        former = written.get(number - 1, segments.FIRST.hex())
+        name, mark, data = segments.seal_segment(key, log, own, number, former, part.lines)
         replace_file(self._outbox / name.path.replace("/", ":"), data, sync=True)
+        rows = [
+            model.replace(row, place=row.place or number) if isinstance(row, model.LogItem) else row
+            for row in part.rows
+        ]
         with self.store.transaction("ledger"):
             self._note_writing(own)
-            self.store.append([LogSegment(own, number, mark)])
-            self.store.append([
-                replace(row, place=row.place or number) if isinstance(row, LogItem) else row
-                for row in part.rows
-            ])  # fmt: skip
+            self.store.append([model.LogSegment(own, number, mark)])
+            self.store.append(rows)
             if part.gone:
-                self.store.retract(LogItem, {"item": list(part.gone)})
+                self.store.retract(model.LogItem, {"item": list(part.gone)})
 
     # --- a new key -------------------------------------------------------------------------------
 
@@ -404,12 +382,14 @@ class Roam(Part):
             log = os.urandom(8).hex()
             marks = self._seal_anew(old, new, state.log, log)
             replace_file(self._home / "roam.next", f"{new.code}\n", sync=True)
-            self.transport.write_files({HEAD: encode_head(LogHead(log, new.id))})
-            known = self.store.entries(LogSegment)
+            self.transport.write_files(
+                {segments.HEAD: segments.encode_head(segments.LogHead(log, new.id))}
+            )
+            known = self.store.entries(model.LogSegment)
             with self.store.transaction("ledger"):
-                self.store.retract(LogSegment, {})
+                self.store.retract(model.LogSegment, {})
                 self.store.append([
-                    LogSegment(one.machine, one.number, marks[one.mark])
+                    model.LogSegment(one.machine, one.number, marks[one.mark])
                     for one in known
                     if one.mark in marks
                 ])  # fmt: skip
@@ -418,7 +398,7 @@ class Roam(Part):
             (self._home / "roam.next").unlink()
             left = [path for path in self.transport.list_files() if not path.startswith(log)]
             try:
-                self.transport.remove_files([path for path in left if read_name(path)])
+                self.transport.remove_files([path for path in left if segments.read_name(path)])
             except SourceError as error:  # it is nobody's any more, and the key is to be told
                 self.report.problems.append(str(error))
         return new
@@ -426,8 +406,8 @@ class Roam(Part):
     def _seal_anew(self, old: Key, new: Key, former: str, log: str) -> dict[str, str]:
         """Every segment of every machine, again and again until there is none that was not there
         before; old mark → new."""
-        marks = {FIRST.hex(): FIRST.hex()}
-        tombstones, done = Tombstones(self._home), set[SegmentName]()
+        marks = {segments.FIRST.hex(): segments.FIRST.hex()}
+        tombstones, done = Tombstones(self._home), set[segments.SegmentName]()
         while more := [
             name for name in list_segments(former, self.transport.list_files()) if name not in done
         ]:
@@ -437,14 +417,14 @@ class Roam(Part):
                 for name in part:
                     done.add(name)
                     try:
-                        segment = open_segment(old, name, found.get(name.path, b""))
-                    except BadSegment as error:
+                        segment = segments.open_segment(old, name, found.get(name.path, b""))
+                    except segments.BadSegment as error:
                         self.report.problems.append(f"{error}; it is left out")
                         continue
                     if segment.former not in marks:  # what follows one that was left out
                         continue
                     kept = [one for one in segment.lines if not _is_hidden(one, tombstones)]
-                    made, mark, data = seal_segment(
+                    made, mark, data = segments.seal_segment(
                         new, log, name.machine, name.number, marks[segment.former], kept
                     )
                     marks[segment.mark], files[made.path] = mark, data
@@ -453,18 +433,18 @@ class Roam(Part):
         return marks
 
 
-def list_segments(log: str, files: Collection[str]) -> list[SegmentName]:
+def list_segments(log: str, files: Collection[str]) -> list[segments.SegmentName]:
     """In the order of their chains."""
-    found = map(read_name, files)
+    found = map(segments.read_name, files)
     return sorted(one for one in found if one is not None and one.log == log)
 
 
-def _is_hidden(line: Line, tombstones: Tombstones) -> bool:
+def _is_hidden(line: wire.Line, tombstones: Tombstones) -> bool:
     match line:
-        case ItemLine():
+        case wire.ItemLine():
             item = line.item
-        case MemoryLine() if line.memo is not None:
-            item = replace(line.memo.item, ref=line.ref)
+        case wire.MemoryLine() if line.memo is not None:
+            item = model.replace(line.memo.item, ref=line.ref)
         case _:
             return False
     known = tombstones.knows("ref", *item.identity) and not line.anew
@@ -475,8 +455,8 @@ class SegmentLines(NamedTuple):
     """The lines of a segment, the rows that say of them that they are written, and items that are
     here no more, of which no row is needed then."""
 
-    lines: list[Line]
-    rows: list[LogItem | LogVersion]
+    lines: list[wire.Line]
+    rows: list[model.LogItem | model.LogVersion]
     gone: Sequence[int] = ()
 
 
@@ -502,15 +482,15 @@ class Outgoing(Teller):
                     found[item.project, item.kind] += 1
         return found, stays
 
-    def _pages(self) -> Iterator[list[Item]]:
+    def _pages(self) -> Iterator[list[model.Item]]:
         for at in range(0, len(self.unsent), _PAGE):
             found = self.store.get(self.unsent[at : at + _PAGE])
             # What a team has shared reaches each machine from its server, and is taken back there.
-            yield [item for item in found if not item.source.startswith(TEAM)]
+            yield [item for item in found if not item.source.startswith(model.TEAM)]
 
     def parts(self) -> Iterator[SegmentLines]:
         """One for each segment."""
-        head = MachineLine(redact(socket.gethostname()), self._now)
+        head = wire.MachineLine(redact(socket.gethostname()), self._now)
         marks = list(self._list_marks())
         part = SegmentLines([head, *(line for line, _ in marks)], [row for _, row in marks])
         size = 0
@@ -520,47 +500,54 @@ class Outgoing(Teller):
             for line, row in self._tell_page(kept):
                 part.lines.append(line)
                 part.rows.append(row)
-                size += len(encode_line(line)) if isinstance(line, ItemLine) else 1_000
+                size += len(wire.encode_line(line)) if isinstance(line, wire.ItemLine) else 1_000
                 if len(part.lines) >= _MOST_LINES or size >= _MOST_BYTES:
                     yield part
                     part, size = SegmentLines([head], []), 0
         gone_lines, gone = self._list_gone()
         part = SegmentLines([*part.lines, *gone_lines], part.rows, gone)
-        new = not self.store.entries(LogSegment, {"machine": self._own}, Paging(1))
+        new = not self.store.entries(model.LogSegment, {"machine": self._own}, model.Paging(1))
         if len(part.lines) > 1 or gone or new:  # one that has nothing to say says that it is there
             yield part
 
-    def _list_marks(self) -> Iterator[tuple[Line, LogVersion]]:
-        known = {one.mark for one in self.store.entries(LogVersion, {"root": FORGOTTEN})}
+    def _list_marks(self) -> Iterator[tuple[wire.Line, model.LogVersion]]:
+        known = {one.mark for one in self.store.entries(model.LogVersion, {"root": wire.FORGOTTEN})}
         for one in (self._tombstones.own, *self._tombstones.others):
-            if one.times and (mark := mark_of_set(one)) not in known:
-                yield ForgottenLine(one.key, one.records), LogVersion(FORGOTTEN, mark)
+            if one.times and (mark := wire.mark_of_set(one)) not in known:
+                yield (
+                    wire.ForgottenLine(one.key, one.records),
+                    model.LogVersion(wire.FORGOTTEN, mark),
+                )
 
-    def _tell_page(self, items: Sequence[Item]) -> Iterator[tuple[Line, LogItem]]:
+    def _tell_page(self, items: Sequence[model.Item]) -> Iterator[tuple[wire.Line, model.LogItem]]:
         store, own = self.store, self._own
-        known = {row.item: row for row in store.entries(LogItem, {"item": [i.id for i in items]})}
+        known = {
+            row.item: row for row in store.entries(model.LogItem, {"item": [i.id for i in items]})
+        }
         for item, line in self.tell_items(items):
             if isinstance(line, Version):
-                yield line.line, replace(line.row, sent=True, origin=own, place=0)
+                yield line.line, model.replace(line.row, sent=True, origin=own, place=0)
                 continue
             row = known.get(item.id)
             if row is not None and not row.sent and row.origin not in self._names:  # for another
-                line = replace(line, origin=row.origin, place=row.place, hash=row.hash)
-                yield line, replace(row, sent=True)
+                line = model.replace(line, origin=row.origin, place=row.place, hash=row.hash)
+                yield line, model.replace(row, sent=True)
                 continue
             was = row.ref if row is not None and row.ref != item.ref else ""
-            log = LogItem(item.id, own, 0, True, line.hash, item.kind, kept_ref(item))
-            yield replace(line, was=was), log
+            log = model.LogItem(item.id, own, 0, True, line.hash, item.kind, kept_ref(item))
+            yield model.replace(line, was=was), log
 
-    def _list_gone(self) -> tuple[list[Line], list[int]]:
+    def _list_gone(self) -> tuple[list[wire.Line], list[int]]:
         """What was distilled and is otherwise by now, and memories that were let go."""
         departed = file_store(self.store).find_departed()
         dropped = tell_dropped(
             self.store, {row.item: (row.root, row.head) for row in departed if row.root}
         )
-        lines: list[Line] = [one for one in dropped.values() if not one.source.startswith(TEAM)]
+        lines: list[wire.Line] = [
+            one for one in dropped.values() if not one.source.startswith(model.TEAM)
+        ]
         lines += [
-            GoneLine(row.kind, row.ref)
+            wire.GoneLine(row.kind, row.ref)
             for row in departed
             if row.item not in dropped
             and row.kind not in ("message", "prompt", "memory", "note")

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from yester.errors import SourceError
 from yester.sharing.keys import NONCE, Key
-from yester.sharing.lines import Line, decode_line, encode_line
+from yester.sharing.wire import Line, decode_line, encode_line
 
 FORM = 1
 HEAD = "LOG"

@@ -23,45 +23,11 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct, field
 
+from yester import model
 from yester.errors import SourceError, YesterError
 from yester.files import replace_file
-from yester.model import (
-    DISTILLED,
-    TEAM,
-    Identity,
-    Item,
-    LogItem,
-    Machine,
-    Project,
-    Session,
-    ShareCursor,
-    SharedItem,
-    replace,
-    team_user,
-)
+from yester.sharing import wire
 from yester.sharing.exchange import Part, Side, add_counts, load_state, save_state
-from yester.sharing.lines import (
-    FOR_EVER,
-    GONE,
-    MOST_LINES,
-    ForgottenLine,
-    GoneLine,
-    ItemLine,
-    Line,
-    MemoryLine,
-    WithdrawnLine,
-    clean_line,
-    family_ref,
-    form_line,
-    hash_item,
-    kind_of_line,
-    parse_line,
-    read_team,
-    root_of,
-    team_key,
-    tell_team,
-    to_team,
-)
 from yester.sharing.merge import Merge, Place, Teller, Version, kept_ref, tell_dropped
 from yester.sharing.server import NotAdmitted, ServerGone, TeamServer
 from yester.sharing.team import Pushed, Told, check_place, take_out
@@ -175,14 +141,14 @@ class _NowPrivate(SourceError):
 class Telling(NamedTuple):
     """A line as it is sent, and the row that says what the server has then."""
 
-    line: Line | None  # None: nothing needs to be told
-    row: SharedItem | None = None  # None: nothing is noted
+    line: wire.Line | None  # None: nothing needs to be told
+    row: model.SharedItem | None = None  # None: nothing is noted
     mark: str = ""
     ends: bool = False  # nothing is left of it there
 
     @property
     def form(self) -> dict[str, object]:
-        return form_line(self.line) if self.line is not None else {}
+        return wire.form_line(self.line) if self.line is not None else {}
 
 
 class Unshared(Teller):
@@ -194,14 +160,14 @@ class Unshared(Teller):
         self._share, self._rows = share, sharing_of(side.store)
         self._marks = Marks(bytes.fromhex(share.key), {})
 
-    def find_digest(self, identity: Identity) -> str:
+    def find_digest(self, identity: model.Identity) -> str:
         """What the server knows it by; "" where it is another's, whose key is not known here."""
         if not self._share.key or self.owner(identity) != self._share.user:
             return ""
-        return self._marks.digest(team_key(identity, self._share.user)).hex()
+        return self._marks.digest(wire.team_key(identity, self._share.user)).hex()
 
-    def owner(self, identity: Identity) -> str:
-        return team_user(to_team(identity[0], self._share.user))
+    def owner(self, identity: model.Identity) -> str:
+        return model.team_user(wire.to_team(identity[0], self._share.user))
 
     def count(self) -> int:
         if self._share.reads:
@@ -213,70 +179,72 @@ class Unshared(Teller):
         """Ends first: what is told anew may have the name of what has ended."""
         yield from self._ends()
         ids = self._rows.find_unshared(self._share.project)
-        for at in range(0, len(ids), MOST_LINES):
-            items = self.store.get(ids[at : at + MOST_LINES])
+        for at in range(0, len(ids), wire.MOST_LINES):
+            items = self.store.get(ids[at : at + wire.MOST_LINES])
             for place in self.tell_places(items):
-                if not isinstance(place, Project):
-                    yield Telling(tell_team(place, self._share.user))
+                if not isinstance(place, model.Project):
+                    yield Telling(wire.tell_team(place, self._share.user))
             yield from self._tell_page(items)
 
-    def _tell_page(self, items: Sequence[Item]) -> Iterator[Telling]:
+    def _tell_page(self, items: Sequence[model.Item]) -> Iterator[Telling]:
         store, user = self.store, self._share.user
         project = self._share.project
         asked = {"project": project, "item": [one.id for one in items]}
-        known = {row.item: row for row in store.entries(SharedItem, asked)}
+        known = {row.item: row for row in store.entries(model.SharedItem, asked)}
         for item, line in self.tell_items(items):
-            row = SharedItem(
+            row = model.SharedItem(
                 project, item.id, self.find_digest(item.identity), "", item.kind, kept_ref(item)
             )
             if isinstance(line, Version):
-                row = replace(row, root=line.row.root)
-                yield Telling(tell_team(line.line, user), row, line.line.mark)
+                row = model.replace(row, root=line.row.root)
+                yield Telling(wire.tell_team(line.line, user), row, line.line.mark)
                 continue
             former = known.get(item.id)
             if former is not None and former.ref and former.ref != row.ref:  # it has another name
-                yield Telling(tell_team(GoneLine(item.kind, former.ref, source=item.source), user))
-            yield Telling(tell_team(line, user), row, line.hash)
+                yield Telling(
+                    wire.tell_team(wire.GoneLine(item.kind, former.ref, source=item.source), user)
+                )
+            yield Telling(wire.tell_team(line, user), row, line.hash)
 
     def _ends(self) -> Iterator[Telling]:
         """What was forgotten, let go, distilled otherwise or is another project's by now."""
         rows = self._rows.find_unshared_ends(self._share.project)
         here = {one.id: one for one in self.store.get([row.item for row in rows])}
         heads = {row.item: row.head for row in self.store.entries(
-            LogItem, {"item": [row.item for row in rows if row.root]}
+            model.LogItem, {"item": [row.item for row in rows if row.root]}
         )}  # fmt: skip
         let_go = {row.item: (row.root, heads.get(row.item) or row.mark) for row in rows if row.root}
         dropped = tell_dropped(self.store, let_go)
         for row in rows:
             line = self._end_of(row, here.get(row.item), dropped.get(row.item))
-            told = tell_team(line, self._share.user) if line is not None else None
+            told = wire.tell_team(line, self._share.user) if line is not None else None
             yield Telling(told, row, _TOLD if row.forgotten else "", ends=True)
 
     def _end_of(
-        self, row: SharedItem, here: Item | None, dropped: MemoryLine | None
-    ) -> Line | None:
+        self, row: model.SharedItem, here: model.Item | None, dropped: wire.MemoryLine | None
+    ) -> wire.Line | None:
         """None: there is nothing to tell of it, and it need not be asked about again."""
         if not row.digest:  # another's
             return None
         if row.forgotten:
             digest = bytes.fromhex(row.digest)
-            return ForgottenLine(self._marks.key, Marks(b"", {digest: FOR_EVER}).records)
+            return wire.ForgottenLine(self._marks.key, Marks(b"", {digest: wire.FOR_EVER}).records)
         if row.root:
             if here is None:
                 return dropped
-            mark = f"{GONE}{row.mark}"
-            name = family_ref(here.ref)
-            return MemoryLine(here.source, name, mark, (row.mark,), at=self._now)
+            mark = f"{wire.GONE}{row.mark}"
+            name = wire.family_ref(here.ref)
+            return wire.MemoryLine(here.source, name, mark, (row.mark,), at=self._now)
         if here is not None:
-            return GoneLine(row.kind, row.ref or here.ref, source=here.source)
+            return wire.GoneLine(row.kind, row.ref or here.ref, source=here.source)
         # That something said is here no more says nothing: it may have been read again otherwise.
         said = row.kind in ("message", "prompt", "memory", "note")
-        return None if said else GoneLine(row.kind, row.ref, source=DISTILLED)
+        return None if said else wire.GoneLine(row.kind, row.ref, source=model.DISTILLED)
 
 
 def own_machine(store: Store) -> str:
     """This machine's name in a log of its owner's; "" where there is none."""
-    return max((one.key for one in store.entries(Machine, {"own": 1})), default="")
+    return max((one.key for one in store.entries(model.Machine, {"own": 1})), default="")
 
 
 # --- a run ----------------------------------------------------------------------------------------
@@ -354,7 +322,7 @@ class Sharing(Part):
         cursor = self._load_cursor()
         while True:
             try:
-                told = self._server.pull(share.project, cursor, MOST_LINES)
+                told = self._server.pull(share.project, cursor, wire.MOST_LINES)
             except ServerGone:
                 if anew:
                     raise
@@ -377,12 +345,12 @@ class Sharing(Part):
         """ "" where nothing was read, or where what the store knows is of an earlier time of
         sharing this project: a backup of then was put back."""
         asked = {"project": self.share.project}
-        found = self.store.entries(ShareCursor, asked)
+        found = self.store.entries(model.ShareCursor, asked)
         origin, _, cursor = found[0].place.partition(" ") if found else ("", "", "")
         if origin != self.share.origin:
             with self.store.transaction("ledger"):
-                self.store.retract(ShareCursor, asked)
-                self.store.retract(SharedItem, asked)
+                self.store.retract(model.ShareCursor, asked)
+                self.store.retract(model.SharedItem, asked)
                 self._read_places_anew()
             self._save_cursor("")
         return cursor if origin == self.share.origin else ""
@@ -392,12 +360,12 @@ class Sharing(Part):
             self._note_cursor(cursor)
 
     def _note_cursor(self, cursor: str) -> None:
-        self.store.append([ShareCursor(self.share.project, f"{self.share.origin} {cursor}")])
+        self.store.append([model.ShareCursor(self.share.project, f"{self.share.origin} {cursor}")])
 
     def _read_places_anew(self) -> None:
         """Whatever number the server gives what it tells now, it is newer than what was read."""
-        rows = self.store.entries(LogItem, {"origin": TEAM})
-        self.store.append([replace(row, place=0) for row in rows if not row.root])
+        rows = self.store.entries(model.LogItem, {"origin": model.TEAM})
+        self.store.append([model.replace(row, place=0) for row in rows if not row.root])
 
     def _begin_anew(self, key: str) -> None:
         """The server's database is another one than was read: an older copy of it or, with another
@@ -408,18 +376,18 @@ class Sharing(Part):
         share.since = self._last = -1
         unshared = Unshared(self.side, share)
         with store.transaction("ledger"):
-            for row in store.entries(SharedItem, {"project": share.project}):
+            for row in store.entries(model.SharedItem, {"project": share.project}):
                 digest = row.digest
                 if key != known:
                     here = store.get([row.item])
                     digest = unshared.find_digest(here[0].identity) if here else ""
-                store.append([replace(row, mark="", digest=digest)])
+                store.append([model.replace(row, mark="", digest=digest)])
             self._read_places_anew()
         self._save_cursor("")
 
     def _take(self, told: Told) -> None:
         """A page, then the cursor behind it."""
-        lines, marks, last = list[Line](), dict[str, Marks](), 0
+        lines, marks, last = list[wire.Line](), dict[str, Marks](), 0
         for one in told.lines:
             last = int(one["id"])
             try:
@@ -427,11 +395,11 @@ class Sharing(Part):
             except SourceError as error:
                 add_counts(self.report.passed, {error.what: 1})
                 continue
-            if isinstance(line, WithdrawnLine):
+            if isinstance(line, wire.WithdrawnLine):
                 self._merge(lines, last)
                 lines = []
                 self._take_back(line.user, last)
-            elif isinstance(line, ForgottenLine):
+            elif isinstance(line, wire.ForgottenLine):
                 new = Marks.from_records(line.key, line.marks)
                 marks[line.user] = marks.get(line.user, Marks(line.key, {})).add(new.times)
             elif line is not None:
@@ -441,92 +409,96 @@ class Sharing(Part):
         self._last = max(self._last, last)
         self._save_cursor(told.cursor)
 
-    def _parse(self, form: dict[str, object]) -> Line | None:
+    def _parse(self, form: dict[str, object]) -> wire.Line | None:
         """As this store keeps it. SourceError where it is none that a server may tell: whatever it
         is, it must not stand under a name of this store's own."""
-        line = parse_line(form)
-        line = clean_line(line) if line is not None else None
+        line = wire.parse_line(form)
+        line = wire.clean_line(line) if line is not None else None
         match line:
             case None:
                 raise SourceError("a newer yester has told it; update this one")
-            case ItemLine():
+            case wire.ItemLine():
                 self._check_item(line.item, line.item.source)
-            case MemoryLine():
+            case wire.MemoryLine():
                 _check_name(line.source)
                 if line.memo is not None:
                     self._check_item(line.memo.item, line.source)
-            case Session():
+            case model.Session():
                 _check_name(line.key)
                 if line.project != self.share.project:
                     raise SourceError("it is of another project")
-            case GoneLine():
+            case wire.GoneLine():
                 _check_name(line.source)
-            case ForgottenLine() | WithdrawnLine():
+            case wire.ForgottenLine() | wire.WithdrawnLine():
                 if not line.user:
                     raise SourceError("it does not say whose it is")
             case _:
                 raise SourceError("this is no line for a team")
-        line = read_team(line, self.share.user)
-        if isinstance(line, MemoryLine) and not self._may_change(line):
+        line = wire.read_team(line, self.share.user)
+        if isinstance(line, wire.MemoryLine) and not self._may_change(line):
             raise SourceError("it is of a memory that is not shared from here")
-        if isinstance(line, Session) and not line.key.startswith(TEAM):
+        if isinstance(line, model.Session) and not line.key.startswith(model.TEAM):
             return line if self.store.session(line.key, line.agent) is None else None
         return line
 
-    def _check_item(self, item: Item, source: str) -> None:
+    def _check_item(self, item: model.Item, source: str) -> None:
         _check_name(item.source)
         check_place(item, self.share.project)
         if item.source != source:
             raise SourceError("it is called otherwise than its versions")
-        if item.session and team_user(item.session) != team_user(source):
+        if item.session and model.team_user(item.session) != model.team_user(source):
             raise SourceError("it is of a session of somebody else's")
 
-    def _may_change(self, line: MemoryLine) -> bool:
+    def _may_change(self, line: wire.MemoryLine) -> bool:
         """Not a rule, and not what is of another project here."""
         here = find_item(self.store, (line.source, "memory", line.ref))
         if here is None:
             return True
         return here.project == self.share.project and here.type != "rule"
 
-    def _merge(self, lines: Sequence[Line], number: int) -> None:
+    def _merge(self, lines: Sequence[wire.Line], number: int) -> None:
         """What is this user's own and here is left as it is: it is the truth here."""
         if not lines:
             return
         merge = Merge(self.side, own_machine(self.store))
-        items = [one for one in lines if isinstance(one, ItemLine)]
-        own = [one for one in items if not one.item.source.startswith(TEAM)]
+        items = [one for one in lines if isinstance(one, wire.ItemLine)]
+        own = [one for one in items if not one.item.source.startswith(model.TEAM)]
         unshared = Unshared(self.side, self.share)
         kept = {one.item.identity for one in own if self._is_born_here(one, unshared)}
         merged = [
-            one for one in lines if not (isinstance(one, ItemLine) and one.item.identity in kept)
+            one
+            for one in lines
+            if not (isinstance(one, wire.ItemLine) and one.item.identity in kept)
         ]
-        merge.merge_lines(merged, Place(TEAM, number))
+        merge.merge_lines(merged, Place(model.TEAM, number))
         add_counts(self.report.outcome, merge.outcome)
         self.report.beside += merge.beside
         with self.store.transaction("ledger"):
             for line in own:
                 self._settle_item(line, unshared, line.item.identity in kept)
             for one in lines:
-                if isinstance(one, MemoryLine):
+                if isinstance(one, wire.MemoryLine):
                     self._settle_memory(one, unshared)
 
-    def _find_own(self, line: ItemLine, unshared: Unshared) -> Item | None:
+    def _find_own(self, line: wire.ItemLine, unshared: Unshared) -> model.Item | None:
         """It may be called otherwise by now."""
         here = find_item(self.store, line.item.identity)
         if here is None:
             digest = unshared.find_digest(line.item.identity)
-            rows = self.store.entries(SharedItem, {"project": line.item.project, "digest": digest})
+            rows = self.store.entries(
+                model.SharedItem, {"project": line.item.project, "digest": digest}
+            )
             here = next(iter(self.store.get([row.item for row in rows])), None)
         return here
 
-    def _is_born_here(self, line: ItemLine, unshared: Unshared) -> bool:
+    def _is_born_here(self, line: wire.ItemLine, unshared: Unshared) -> bool:
         here = self._find_own(line, unshared)
         if here is None:
             return False
-        rows = self.store.entries(LogItem, {"item": here.id})
-        return not rows or rows[0].origin != TEAM
+        rows = self.store.entries(model.LogItem, {"item": here.id})
+        return not rows or rows[0].origin != model.TEAM
 
-    def _settle_item(self, line: ItemLine, unshared: Unshared, born_here: bool) -> None:
+    def _settle_item(self, line: wire.ItemLine, unshared: Unshared, born_here: bool) -> None:
         """What the server has of this user's own. Where it has otherwise what is here, another
         machine of theirs, or a server put back, has told it: what was changed here since it was
         told here is told."""
@@ -535,45 +507,49 @@ class Sharing(Part):
         if here is None:
             self._settle_missing(identity, digest)
             return
-        rows = self.store.entries(SharedItem, {"project": project, "item": here.id})
-        mark = hash_item(here)
+        rows = self.store.entries(model.SharedItem, {"project": project, "item": here.id})
+        mark = wire.hash_item(here)
         if born_here and mark != line.hash:
             mark = rows[0].mark if rows else line.hash
-        self.store.append([SharedItem(project, here.id, digest, mark, here.kind, kept_ref(here))])
+        self.store.append(
+            [model.SharedItem(project, here.id, digest, mark, here.kind, kept_ref(here))]
+        )
 
-    def _settle_missing(self, identity: Identity, digest: str) -> None:
+    def _settle_missing(self, identity: model.Identity, digest: str) -> None:
         """Forgotten here, though the server has it: a backup was put back that did not know."""
         if digest and Tombstones(self._home).knows("ref", *identity):
             number = -int(digest[:14], 16)  # no item has it
-            row = SharedItem(self.share.project, number, digest, "", identity[1], forgotten=True)
+            row = model.SharedItem(
+                self.share.project, number, digest, "", identity[1], forgotten=True
+            )
             self.store.append([row])
 
-    def _settle_memory(self, line: MemoryLine, unshared: Unshared) -> None:
-        project, root = self.share.project, root_of(line.source, line.ref)
-        identity = (line.source, "memory", family_ref(line.ref))
+    def _settle_memory(self, line: wire.MemoryLine, unshared: Unshared) -> None:
+        project, root = self.share.project, wire.root_of(line.source, line.ref)
+        identity = (line.source, "memory", wire.family_ref(line.ref))
         digest = unshared.find_digest(identity)
-        rows = self.store.entries(LogItem, {"root": root})
+        rows = self.store.entries(model.LogItem, {"root": root})
         there = {one.id for one in self.store.get([row.item for row in rows])}
         for row in rows:
             if row.head == line.mark and row.item in there:
                 self.store.append(
-                    [SharedItem(project, row.item, digest, line.mark, "memory", root=root)]
+                    [model.SharedItem(project, row.item, digest, line.mark, "memory", root=root)]
                 )
             elif row.head == line.mark:  # it was let go
-                self.store.retract(SharedItem, {"project": project, "item": row.item})
+                self.store.retract(model.SharedItem, {"project": project, "item": row.item})
         if not there and line.memo is not None:
             self._settle_missing(identity, digest)
 
     # --- what goes --------------------------------------------------------------------------------
 
-    def _from_team(self) -> Iterator[Item]:
+    def _from_team(self) -> Iterator[model.Item]:
         """What has come from the server, whoever has written it last."""
-        told = {row.item for row in self.store.entries(LogItem, {"origin": TEAM})}
+        told = {row.item for row in self.store.entries(model.LogItem, {"origin": model.TEAM})}
         asked = {"project": self.share.project, "kind": "memory"}
-        ids = iter(sorted(told | {row.item for row in self.store.entries(SharedItem, asked)}))
-        while page := list(islice(ids, MOST_LINES)):
+        ids = iter(sorted(told | {row.item for row in self.store.entries(model.SharedItem, asked)}))
+        while page := list(islice(ids, wire.MOST_LINES)):
             yield from (
-                one for one in self.store.get(page) if one.id in told or team_user(one.source)
+                one for one in self.store.get(page) if one.id in told or model.team_user(one.source)
             )
 
     def _forget_marked(self, marks: Mapping[str, Marks]) -> None:
@@ -581,11 +557,11 @@ class Sharing(Part):
         server must not be able to take out what was written here."""
         if not marks:
             return
-        user, hit = self.share.user, list[Item]()
+        user, hit = self.share.user, list[model.Item]()
         for item in self._from_team():
-            owner = team_user(to_team(item.source, user))
+            owner = model.team_user(wire.to_team(item.source, user))
             known = marks.get(owner)
-            if known and known.digest(team_key(item.identity, owner)) in known.times:
+            if known and known.digest(wire.team_key(item.identity, owner)) in known.times:
                 hit.append(item)
         self._note_forgotten(marks.get(user), {one.id for one in hit})
         if hit:
@@ -598,7 +574,7 @@ class Sharing(Part):
         """Of what was written here nobody else can say that it is to be forgotten here."""
         for digest in own.times if own else ():
             asked = {"project": self.share.project, "digest": digest.hex(), "forgotten": 0}
-            for row in self.store.entries(SharedItem, asked):
+            for row in self.store.entries(model.SharedItem, asked):
                 if row.item not in gone and self.store.get([row.item]):
                     self._refuse(row.item, _STILL_HERE)
 
@@ -612,14 +588,14 @@ class Sharing(Part):
         found = [
             one
             for one in self._from_team()
-            if one.project == share.project and team_user(one.source) == user
+            if one.project == share.project and model.team_user(one.source) == user
         ]
-        roots = {root_of(one.source, one.ref) for one in found if one.kind == "memory"}
+        roots = {wire.root_of(one.source, one.ref) for one in found if one.kind == "memory"}
         if found:
             with self.store.transaction("memories"):
                 take_out(self.store, share.project, [one.id for one in found], roots)
                 self.store.retract(
-                    SharedItem, {"project": share.project, "item": [one.id for one in found]}
+                    model.SharedItem, {"project": share.project, "item": [one.id for one in found]}
                 )
             add_counts(self.report.withdrawn, {user: len(found)})
 
@@ -638,7 +614,7 @@ class Sharing(Part):
             if length > _LARGEST:
                 self._record([one], [f"refused: {_TOO_LARGE}"])
                 continue
-            if batch and (len(batch) >= MOST_LINES or size + length > _MOST_BYTES):
+            if batch and (len(batch) >= wire.MOST_LINES or size + length > _MOST_BYTES):
                 self._send_batch(batch)
                 sent += len(batch)
                 self.side.progress("lines sent", sent, max(waiting, sent))
@@ -677,18 +653,18 @@ class Sharing(Part):
             noted = [(one, one.row) for one in batch if one.row is not None]
             here = {one.id for one in store.get([row.item for _, row in noted])}
             for one, result in zip(batch, results, strict=True):
-                told[kind_of_line(one.line)] += result == "stored"
+                told[wire.kind_of_line(one.line)] += result == "stored"
                 if one.row is None:
                     continue
                 item = one.row.item
                 if one.ends:
                     if one.row.forgotten:
-                        store.append([replace(one.row, mark=one.mark)])
+                        store.append([model.replace(one.row, mark=one.mark)])
                     else:
-                        store.retract(SharedItem, {"project": one.row.project, "item": item})
+                        store.retract(model.SharedItem, {"project": one.row.project, "item": item})
                     self._refuse(item, "")
                 elif item in here:
-                    store.append([replace(one.row, mark=one.mark)])
+                    store.append([model.replace(one.row, mark=one.mark)])
                     why = result.partition("refused: ")[2] if one.row.digest else ""
                     refused[why] += bool(why)
                     self._refuse(item, why)
@@ -723,8 +699,8 @@ class Sharing(Part):
         """Nothing of the others is left here, and nothing that says what they have."""
         self.take_others_out()
         with self.store.transaction("ledger"):
-            self.store.retract(SharedItem, {"project": self.share.project})
-            self.store.retract(ShareCursor, {"project": self.share.project})
+            self.store.retract(model.SharedItem, {"project": self.share.project})
+            self.store.retract(model.ShareCursor, {"project": self.share.project})
         self.share.ending, self.share.ended = "", ended
         self.share.refused = {}
         self.report.ended = ended
@@ -735,11 +711,11 @@ class Sharing(Part):
         return self.report
 
     def take_others_out(self) -> None:
-        users = {team_user(one.source) for one in self._from_team()} - {"", self.share.user}
+        users = {model.team_user(one.source) for one in self._from_team()} - {"", self.share.user}
         for user in sorted(users):
             self._take_back(user, 0)
 
 
 def _check_name(name: str) -> None:
-    if not team_user(name):
+    if not model.team_user(name):
         raise SourceError("it does not say whose it is")

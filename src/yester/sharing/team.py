@@ -21,44 +21,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from yester.errors import (
-    FeedExpired,
-    NotFound,
-    NotYours,
-    SourceError,
-    StoreBusy,
-    StoreError,
-    UsageError,
-    YesterError,
-)
-from yester.model import (
-    KINDS,
-    TEAM,
-    Item,
-    LogItem,
-    LogVersion,
-    Session,
-    TeamLine,
-    replace,
-    team_user,
-)
+from yester import errors, model
 from yester.project import bare_project
+from yester.sharing import wire
 from yester.sharing.exchange import Side
-from yester.sharing.lines import (
-    FOR_EVER,
-    ForgottenLine,
-    GoneLine,
-    ItemLine,
-    Line,
-    MemoryLine,
-    WithdrawnLine,
-    clean_line,
-    encode_line,
-    parse_line,
-    read_team,
-    root_of,
-    team_key,
-)
 from yester.sharing.merge import Merge, Place
 from yester.store import find_item, sharing_of, team_lines_of
 from yester.store.contract import Store
@@ -74,9 +40,10 @@ _PAUSE = 0.25  # seconds between two looks for something new
 _WAITING = BoundedSemaphore(2)  # each has a thread that others need
 # What a line may hold that no store takes: it must cost that line alone.
 _BAD_LINE = (
-    StoreError, UsageError, NotFound, ValueError, TypeError, KeyError, AttributeError,
+    errors.StoreError, errors.UsageError, errors.NotFound, ValueError, TypeError, KeyError,
+    AttributeError,
 )  # fmt: skip
-_NOT_THE_LINE = (StoreBusy, NotYours)
+_NOT_THE_LINE = (errors.StoreBusy, errors.NotYours)
 
 
 class Pushed(Struct, kw_only=True):
@@ -106,10 +73,10 @@ class Member:
 
     def _digest_line(self, source: str, kind: str, ref: str) -> str:
         """Under the key of whose it is."""
-        owner = team_user(source)
+        owner = model.team_user(source)
         if owner not in self._keys:
             self._keys[owner] = self._rows.user_key(owner)
-        key = team_key((source, kind, ref), owner)
+        key = wire.team_key((source, kind, ref), owner)
         return Marks(self._keys[owner], {}).digest(key).hex()
 
     # --- what is sent -----------------------------------------------------------------------------
@@ -118,7 +85,9 @@ class Member:
         self, project: str, origin: str, batch: int, forms: Sequence[dict[str, Any]], cursor: str
     ) -> Pushed:
         if not project.startswith(("git:", "name:")):
-            raise UsageError("a project is shared by its remote or its name", "give it a name")
+            raise errors.UsageError(
+                "a project is shared by its remote or its name", "give it a name"
+            )
         body = sha256(msgspec.json.encode([project, forms])).hexdigest()
         named = (origin, batch, body)
         if (known := self._find_answer(*named)) is not None:
@@ -167,7 +136,7 @@ class Member:
             raise
         except _BAD_LINE as error:
             if len(forms) == 1:
-                what = error.what if isinstance(error, YesterError) else "it makes no sense"
+                what = error.what if isinstance(error, errors.YesterError) else "it makes no sense"
                 return [f"refused: {what}"]
         half = len(forms) // 2
         parts = (forms[:half], forms[half:])
@@ -187,20 +156,24 @@ class Member:
 
     def _take_lines(self, anchor: str, project: str, forms: Sequence[dict[str, Any]]) -> list[str]:
         """Inside a transaction: into the store, then beside it, for the others."""
-        results, wanted = [""] * len(forms), list[tuple[int, Line, TeamLine]]()
+        results, wanted = [""] * len(forms), list[tuple[int, wire.Line, model.TeamLine]]()
         number = self._rows.find_project_id(project)
         for at, form in enumerate(forms):
             try:
-                line = parse_line(form)
+                line = wire.parse_line(form)
                 if line is None:
-                    raise SourceError("this server does not know such a line; update it")
-                line, row = self._name_line(anchor, project, clean_line(line))
-                wanted.append((at, line, replace(row, project=number)))
-            except SourceError as error:
+                    raise errors.SourceError("this server does not know such a line; update it")
+                line, row = self._name_line(anchor, project, wire.clean_line(line))
+                wanted.append((at, line, model.replace(row, project=number)))
+            except errors.SourceError as error:
                 results[at] = f"refused: {error.what}"
         rows = self._rows.find_team_lines({row.digest for _, _, row in wanted})
         forgotten = {row.digest for _, _, row in wanted if row.kind == "forgotten"}
-        here, elsewhere, known = list[TeamLine](), list[TeamLine](), dict[str, list[TeamLine]]()
+        here, elsewhere, known = (
+            list[model.TeamLine](),
+            list[model.TeamLine](),
+            dict[str, list[model.TeamLine]](),
+        )
         for row in rows:
             everywhere = row.kind in ("memory", "forgotten") or row.digest in forgotten
             if row.project == number or everywhere:
@@ -208,7 +181,7 @@ class Member:
                 known.setdefault(row.digest, []).append(row)
             elif row.kind == "item":
                 elsewhere.append(row)
-        new: list[tuple[Line, TeamLine]] = []
+        new: list[tuple[wire.Line, model.TeamLine]] = []
         for at, line, row in wanted:
             outcome = self._judge_line(row, known.get(row.digest, []))
             results[at] = outcome
@@ -220,51 +193,57 @@ class Member:
             self._write_lines(project, new, here, elsewhere)
         return results
 
-    def _name_line(self, anchor: str, project: str, line: Line) -> tuple[Line, TeamLine]:
+    def _name_line(
+        self, anchor: str, project: str, line: wire.Line
+    ) -> tuple[wire.Line, model.TeamLine]:
         """As it will be told and stand in the rows; SourceError where it is not this member's to
         tell."""
         owner, kind, mark = self._user, "", ""
         match line:
-            case ItemLine(item=item):
+            case wire.ItemLine(item=item):
                 check_place(item, project)
                 kind, mark = "item", line.hash
-                if team_user(item.source) != owner or not _is_own_session(item.session, owner):
-                    raise SourceError("it is not yours")
+                if model.team_user(item.source) != owner or not _is_own_session(
+                    item.session, owner
+                ):
+                    raise errors.SourceError("it is not yours")
                 digest = self._digest_line(*item.identity)
-            case MemoryLine():
+            case wire.MemoryLine():
                 if line.memo is not None:
                     check_place(line.memo.item, project)
                     if line.memo.item.source != line.source:
-                        raise SourceError("it is called otherwise than its versions")
-                owner, kind, mark = team_user(line.source), "memory", line.mark
+                        raise errors.SourceError("it is called otherwise than its versions")
+                owner, kind, mark = model.team_user(line.source), "memory", line.mark
                 if line.memo is None and owner != self._user:
-                    raise SourceError("it is not yours to let go")
-                line = replace(line, who=self._user)
+                    raise errors.SourceError("it is not yours to let go")
+                line = model.replace(line, who=self._user)
                 digest = self._digest_line(line.source, "memory", line.ref)
-            case GoneLine():
+            case wire.GoneLine():
                 kind, mark = "gone", ""
-                if team_user(line.source) != owner:
-                    raise SourceError("it is not yours")
+                if model.team_user(line.source) != owner:
+                    raise errors.SourceError("it is not yours")
                 digest = self._digest_line(line.source, line.kind, line.ref)
-            case ForgottenLine():
+            case wire.ForgottenLine():
                 kind, marks = "forgotten", Marks.from_records(b"", line.marks)
                 if len(marks.times) != 1:
-                    raise SourceError("a mark stands in a line of its own")
+                    raise errors.SourceError("a mark stands in a line of its own")
                 digest = next(iter(marks.times)).hex()
                 key = self._rows.user_key(owner)
-                records = Marks(key, {bytes.fromhex(digest): FOR_EVER}).records
-                line = ForgottenLine(key, records, owner)
-            case Session():
-                kind, mark = "session", sha256(encode_line(line)).hexdigest()[:32]
+                records = Marks(key, {bytes.fromhex(digest): wire.FOR_EVER}).records
+                line = wire.ForgottenLine(key, records, owner)
+            case model.Session():
+                kind, mark = "session", sha256(wire.encode_line(line)).hexdigest()[:32]
                 if line.project != project or not _is_own_session(line.key, owner):
-                    raise SourceError("it is not yours")
+                    raise errors.SourceError("it is not yours")
                 digest = self._digest_line(line.key, "session", f"{line.agent} {project}")
             case _:
-                raise SourceError("this is no line to send")
-        row = TeamLine(owner, self._user, digest, kind, mark, encode_line(line), anchor, 0)
+                raise errors.SourceError("this is no line to send")
+        row = model.TeamLine(
+            owner, self._user, digest, kind, mark, wire.encode_line(line), anchor, 0
+        )
         return line, row
 
-    def _judge_line(self, row: TeamLine, known: Sequence[TeamLine]) -> str:
+    def _judge_line(self, row: model.TeamLine, known: Sequence[model.TeamLine]) -> str:
         if row.kind == "forgotten":
             return SAME if any(one.kind == "forgotten" for one in known) else STORED
         if any(one.kind == "forgotten" for one in known):
@@ -281,18 +260,18 @@ class Member:
     def _write_lines(
         self,
         project: str,
-        new: Sequence[tuple[Line, TeamLine]],
-        old: Sequence[TeamLine],
-        elsewhere: Sequence[TeamLine],
+        new: Sequence[tuple[wire.Line, model.TeamLine]],
+        old: Sequence[model.TeamLine],
+        elsewhere: Sequence[model.TeamLine],
     ) -> None:
         latest = {(row.digest, row.mark if row.kind == "memory" else ""): row for _, row in new}
         chosen = [pair for pair in new if any(pair[1] is row for row in latest.values())]
         over = {row.digest for _, row in chosen if row.kind in _ENDS}
         # Into the store, which the members search …
-        place = Place(TEAM, self._rows.next_team_line())
+        place = Place(model.TEAM, self._rows.next_team_line())
         merge = Merge(Side(self._home, self._store, self._now), "")
         merge.merge_lines(
-            [read_team(line, "") for line, row in chosen if row.digest not in over], place
+            [wire.read_team(line, "") for line, row in chosen if row.digest not in over], place
         )
         self._take_out(project, [row for row in old if row.digest in over])
         # … and beside it, for their own stores. What was in another project is gone from there:
@@ -303,19 +282,19 @@ class Member:
         replaced = {row.digest for _, row in chosen if row.kind != "memory"}
         before = [row for row in old if row.digest in replaced and row.kind != "forgotten"]
         self._rows.drop_team_lines([row.id for row in (*before, *moved)])
-        gone = [replace(_form_gone(row), anchor=items[row.digest].anchor) for row in moved]
+        gone = [model.replace(_form_gone(row), anchor=items[row.digest].anchor) for row in moved]
         self._rows.put_team_lines([*gone, *told])
 
-    def _take_out(self, project: str, rows: Sequence[TeamLine]) -> None:
+    def _take_out(self, project: str, rows: Sequence[model.TeamLine]) -> None:
         """Items of these lines, and every version of a memory, with all that is known of them."""
         ids, roots = set[int](), set[str]()
         for row in rows:
-            match parse_line(msgspec.json.decode(row.line)):
-                case ItemLine(item=item):
+            match wire.parse_line(msgspec.json.decode(row.line)):
+                case wire.ItemLine(item=item):
                     here = find_item(self._store, item.identity)
                     ids |= {here.id} if here is not None else set()
-                case MemoryLine() as line:
-                    roots.add(root_of(line.source, line.ref))
+                case wire.MemoryLine() as line:
+                    roots.add(wire.root_of(line.source, line.ref))
         if rows:
             take_out(self._store, project, ids, roots)
             self._rows.scrub_terms()
@@ -335,10 +314,10 @@ class Member:
                     self._take_out(project, [one for one in lines if one.id in own])
                     at = lines[-1].id
                 self._rows.drop_team_lines(ids)
-                line = encode_line(WithdrawnLine(self._user))
-                digest = self._digest_line(f"{TEAM}{self._user}:", "withdrawn", project)
+                line = wire.encode_line(wire.WithdrawnLine(self._user))
+                digest = self._digest_line(f"{model.TEAM}{self._user}:", "withdrawn", project)
                 user = self._user
-                told = TeamLine(user, user, digest, "withdrawn", "", line, anchor, number)
+                told = model.TeamLine(user, user, digest, "withdrawn", "", line, anchor, number)
                 self._rows.put_team_lines([told])
         return len(ids)
 
@@ -349,7 +328,7 @@ class Member:
         known = _parse_cursor(cursor)
         number = self._rows.find_project_id(project)
         if cursor and (known is None or not self._rows.knows_anchor(known[1])):
-            raise FeedExpired("the cursor is of another life of this server's database")
+            raise errors.FeedExpired("the cursor is of another life of this server's database")
         at = known[0] if known else 0
         rows = self._wait_for(
             lambda: self._rows.read_team_lines(number, at, most, _MOST_BYTES), wait
@@ -361,7 +340,9 @@ class Member:
             key=self._rows.user_key(self._user).hex(),
         )
 
-    def _wait_for(self, read: Callable[[], list[TeamLine]], wait: float) -> list[TeamLine]:
+    def _wait_for(
+        self, read: Callable[[], list[model.TeamLine]], wait: float
+    ) -> list[model.TeamLine]:
         rows = read()
         if rows or not wait or not _WAITING.acquire(blocking=False):
             return rows
@@ -375,38 +356,38 @@ class Member:
             _WAITING.release()
 
 
-def _form_gone(row: TeamLine) -> TeamLine:
+def _form_gone(row: model.TeamLine) -> model.TeamLine:
     """That this item is gone from where it was told."""
-    line = parse_line(msgspec.json.decode(row.line))
-    assert isinstance(line, ItemLine)
-    gone = GoneLine(line.item.kind, line.item.ref, source=line.item.source)
-    return replace(row, kind="gone", mark="", line=encode_line(gone))
+    line = wire.parse_line(msgspec.json.decode(row.line))
+    assert isinstance(line, wire.ItemLine)
+    gone = wire.GoneLine(line.item.kind, line.item.ref, source=line.item.source)
+    return model.replace(row, kind="gone", mark="", line=wire.encode_line(gone))
 
 
 def take_out(store: Store, project: str, items: Collection[int], roots: Collection[str]) -> None:
     """Items, and all versions of memories, as if they had never been told: inside a transaction."""
-    rows = store.entries(LogItem, {"root": list(roots)}) if roots else []
+    rows = store.entries(model.LogItem, {"root": list(roots)}) if roots else []
     ids = sorted({*items, *(row.item for row in rows)})
     if ids:
         store.remove(ids)
-        store.retract(LogItem, {"item": ids})
+        store.retract(model.LogItem, {"item": ids})
     if roots:
-        store.retract(LogVersion, {"root": list(roots)})
+        store.retract(model.LogVersion, {"root": list(roots)})
     sharing_of(store).drop_team_sessions(project)
 
 
-def check_place(item: Item, project: str) -> None:
+def check_place(item: model.Item, project: str) -> None:
     """SourceError where it is nothing that is shared of this project."""
     if item.project != project:
-        raise SourceError("it is of another project")
-    if item.kind not in KINDS or item.kind == "note":
-        raise SourceError("this is kept where it was written")
+        raise errors.SourceError("it is of another project")
+    if item.kind not in model.KINDS or item.kind == "note":
+        raise errors.SourceError("this is kept where it was written")
     if item.kind == "memory" and item.type == "rule":
-        raise SourceError("a rule is its user's alone")
+        raise errors.SourceError("a rule is its user's alone")
 
 
 def _is_own_session(key: str, user: str) -> bool:
-    return not key or team_user(key) == user
+    return not key or model.team_user(key) == user
 
 
 def _form_cursor(number: int, anchor: str) -> str:

@@ -22,21 +22,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
+from yester import model
 from yester.errors import SourceError
 from yester.ingest.prepare import prepare_item
 from yester.memories.memory import TRUST, Plain, plain_form
-from yester.model import (
-    DISTILLED,
-    TEAM,
-    Identity,
-    Item,
-    Memo,
-    Project,
-    Session,
-    replace,
-    team_name,
-    team_user,
-)
 from yester.redact import may_hold_secrets, redact, redact_value
 from yester.text.document import content_hash
 from yester.tombstones import Key, Marks
@@ -62,10 +51,10 @@ class ForgottenLine(Struct, frozen=True):
 
 
 class ItemLine(Struct, frozen=True):
-    item: Item
+    item: model.Item
     hash: str
-    of: tuple[tuple[int, Identity], ...] = ()  # what a distilled one was made of, by fact
-    supersedes: Identity | None = None
+    of: tuple[tuple[int, model.Identity], ...] = ()  # what a distilled one was made of, by fact
+    supersedes: model.Identity | None = None
     was: str = ""  # the ref it had before
     anew: bool = False  # said again after it had been forgotten
     origin: str = ""  # the machine it is from, where another one tells it …
@@ -80,8 +69,8 @@ class MemoryLine(Struct, frozen=True):
     ref: str
     mark: str
     parents: tuple[str, ...] = ()
-    memo: Memo | None = None
-    supersedes: Identity | None = None
+    memo: model.Memo | None = None
+    supersedes: model.Identity | None = None
     who: str = ""
     why: str = ""
     at: int = 0
@@ -93,7 +82,7 @@ class GoneLine(Struct, frozen=True):
     ref: str
     origin: str = ""
     place: int = 0
-    source: str = DISTILLED
+    source: str = model.DISTILLED
 
 
 class WithdrawnLine(Struct, frozen=True):
@@ -101,12 +90,13 @@ class WithdrawnLine(Struct, frozen=True):
 
 
 Line = (
-    MachineLine | ForgottenLine | Project | Session | ItemLine | MemoryLine | GoneLine
+    MachineLine | ForgottenLine | model.Project | model.Session | ItemLine | MemoryLine | GoneLine
     | WithdrawnLine
 )  # fmt: skip
 _KINDS: dict[str, type[Line]] = {
-    "machine": MachineLine, "forgotten": ForgottenLine, "project": Project, "session": Session,
-    "item": ItemLine, "memory": MemoryLine, "gone": GoneLine, "withdrawn": WithdrawnLine,
+    "machine": MachineLine, "forgotten": ForgottenLine, "project": model.Project,
+    "session": model.Session, "item": ItemLine, "memory": MemoryLine, "gone": GoneLine,
+    "withdrawn": WithdrawnLine,
 }  # fmt: skip
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
@@ -161,28 +151,28 @@ def _usual_values(kind: type[Struct]) -> dict[str, Any]:
 # --- out -----------------------------------------------------------------------------------------
 
 
-def hash_item(item: Item) -> str:
+def hash_item(item: model.Item) -> str:
     return content_hash(item).hex()
 
 
-def clean_item(item: Item) -> Item:
+def clean_item(item: model.Item) -> model.Item:
     """Without secrets by today's rules, which may be newer than the item."""
     if not may_hold_secrets("\n".join(item.texts)):
         return item
     return prepare_item(item, cut=False).item
 
 
-def clean_memo(memo: Memo) -> Memo:
+def clean_memo(memo: model.Memo) -> model.Memo:
     """The same of a structured memory."""
-    return replace(
+    return model.replace(
         memo, item=clean_item(memo.item), version=0, slug=redact(memo.slug),
         content=redact_value(memo.content), reason=redact(memo.reason),
     )  # fmt: skip
 
 
-def clean_session(session: Session) -> Session:
+def clean_session(session: model.Session) -> model.Session:
     """Without secrets, and without what only its machine knows of it."""
-    return replace(
+    return model.replace(
         session, id=0, items=0, prompts=0, cwd="", transcript="",
         title=redact(session.title), branch=redact(session.branch),
     )  # fmt: skip
@@ -191,7 +181,7 @@ def clean_session(session: Session) -> Session:
 def drop_own(line: Line) -> Line:
     """A line without what only one of the owner's machines tells another."""
     usual = _usual_values(type(line))
-    return replace(line, **{name: usual[name] for name in _OWN if name in usual})
+    return model.replace(line, **{name: usual[name] for name in _OWN if name in usual})
 
 
 # --- versions of memories ------------------------------------------------------------------------
@@ -212,12 +202,12 @@ def root_of(source: str, ref: str) -> str:
     return _digest_value([source, family_ref(ref)])
 
 
-def mark_of(memo: Memo, supersedes: Identity | None, parents: Sequence[str]) -> str:
+def mark_of(memo: model.Memo, supersedes: model.Identity | None, parents: Sequence[str]) -> str:
     """The version of a memory that says this, and was made of these."""
     return mark_form(plain_form(memo), supersedes, parents)
 
 
-def mark_form(form: Plain, supersedes: Identity | None, parents: Collection[str]) -> str:
+def mark_form(form: Plain, supersedes: model.Identity | None, parents: Collection[str]) -> str:
     return _digest_value([form | {"supersedes": supersedes}, sorted(parents)])
 
 
@@ -263,41 +253,44 @@ def name_heads(ref: str, versions: Versions) -> dict[str, str]:
 
 
 def to_team(name: str, user: str) -> str:
-    return name if name.startswith(TEAM) else team_name(user, name)
+    return name if name.startswith(model.TEAM) else model.team_name(user, name)
 
 
 def from_team(name: str, user: str) -> str:
-    return name.partition(":")[2].partition(":")[2] if team_user(name) == user else name
+    return name.partition(":")[2].partition(":")[2] if model.team_user(name) == user else name
 
 
-def team_key(identity: Identity, user: str) -> Key:
+def team_key(identity: model.Identity, user: str) -> Key:
     """What the digest of an item is made of; one for all versions of a memory."""
     source, kind, ref = identity
     return ("ref", to_team(source, user), kind, family_ref(ref) if kind == "memory" else ref)
 
 
 def _rename_line(
-    line: Line, user: str, rename: Callable[[str, str], str], item: Callable[[Item], Item]
+    line: Line,
+    user: str,
+    rename: Callable[[str, str], str],
+    item: Callable[[model.Item], model.Item],
 ) -> Line:
     """A line with other names: `item` gives the one that is told."""
 
-    def rename_identity(identity: Identity | None) -> Identity | None:
+    def rename_identity(identity: model.Identity | None) -> model.Identity | None:
         return identity and (rename(identity[0], user), *identity[1:])
 
     match line:
-        case Session():
-            return replace(line, key=rename(line.key, user))
+        case model.Session():
+            return model.replace(line, key=rename(line.key, user))
         case GoneLine():
-            return replace(line, source=rename(line.source, user))
+            return model.replace(line, source=rename(line.source, user))
         case ItemLine():
             of = tuple((n, (rename(one[0], user), *one[1:])) for n, one in line.of)
-            return replace(
+            return model.replace(
                 line, item=item(line.item), of=of, supersedes=rename_identity(line.supersedes)
             )
         case MemoryLine():
-            memo = line.memo and replace(line.memo, item=item(line.memo.item))
+            memo = line.memo and model.replace(line.memo, item=item(line.memo.item))
             source, over = rename(line.source, user), rename_identity(line.supersedes)
-            return replace(line, source=source, memo=memo, supersedes=over)
+            return model.replace(line, source=source, memo=memo, supersedes=over)
     return line
 
 
@@ -306,19 +299,19 @@ def tell_team(line: Line, user: str) -> Line:
     and without what only this store makes of it."""
     line = _rename_line(drop_own(line), user, to_team, lambda item: _tell_item(item, user))
     match line:
-        case Session():
-            return replace(line, title="", branch="")
+        case model.Session():
+            return model.replace(line, title="", branch="")
         case MemoryLine():
-            return replace(line, who=user)
+            return model.replace(line, who=user)
     return line
 
 
-def _tell_item(item: Item, user: str) -> Item:
-    return replace(
+def _tell_item(item: model.Item, user: str) -> model.Item:
+    return model.replace(
         item, id=0, alias="", changes=(), files_read=_drop_places(item.files_read),
         files_modified=_drop_places(item.files_modified), source=to_team(item.source, user),
         session=item.session and to_team(item.session, user),
-        actor="" if item.actor.startswith(TEAM) else item.actor,
+        actor="" if item.actor.startswith(model.TEAM) else item.actor,
     )  # fmt: skip
 
 
@@ -331,12 +324,14 @@ def clean_line(line: Line) -> Line:
     """Without secrets by the rules of whoever reads it, and without places of a machine."""
     line = drop_own(line)
     match line:
-        case Session():
+        case model.Session():
             return clean_session(line)
         case ItemLine():
-            return replace(line, item=clean_item(line.item))
+            return model.replace(line, item=clean_item(line.item))
         case MemoryLine():
-            return replace(line, memo=line.memo and clean_memo(line.memo), why=redact(line.why))
+            return model.replace(
+                line, memo=line.memo and clean_memo(line.memo), why=redact(line.why)
+            )
     return line
 
 
@@ -347,12 +342,12 @@ def read_team(line: Line, user: str) -> Line:
     return _rename_line(line, user, from_team, lambda item: _read_item(item, user, who))
 
 
-def _read_item(item: Item, user: str, who: str) -> Item:
+def _read_item(item: model.Item, user: str, who: str) -> model.Item:
     source = from_team(item.source, user)
     # Of a memory of the user's own, it must be seen who has written it last.
-    written = who and who != user and not source.startswith(TEAM)
-    return replace(
+    written = who and who != user and not source.startswith(model.TEAM)
+    return model.replace(
         item, source=source, session=from_team(item.session, user), origin=_FOREIGN,
         trust=min(item.trust, TRUST[_FOREIGN]),
-        actor=team_name(who, "") if written else item.actor,
+        actor=model.team_name(who, "") if written else item.actor,
     )  # fmt: skip
