@@ -27,18 +27,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from yester.agents import sources
 from yester.agents.base import TODO_TOOLS, Conversation, Reading, Result, State, find_title
-from yester.agents.sources import (
-    BadLine,
-    Database,
-    DatabaseProblem,
-    LineRecord,
-    Part,
-    RowProgress,
-    Transcript,
-    column_text,
-    make_database_reader,
-)
 from yester.agents.values import (
     Record,
     decode_json,
@@ -87,18 +77,18 @@ _HASH_BYTES = 32
 _MESSAGE, _WORKSPACE = 1, 9  # fields of a root
 
 
-def _list_parts(reading: Reading, database: Database) -> Iterator[Part]:
+def _list_parts(reading: Reading, database: sources.Database) -> Iterator[sources.Part]:
     if database.table_columns(TABLE):
         yield from _list_conversations(reading, database)
     else:
-        yield Part("messages", None, Store(reading, database).read_items())
+        yield sources.Part("messages", None, Store(reading, database).read_items())
 
 
 class StoreState(State):
     last: str = ""  # the blob before the place to read on from
 
 
-class Store(Transcript):
+class Store(sources.Transcript):
     """The CLI's database of one session: messages are blobs, and a root lists them.
 
     Ids are the blobs' hashes. Only the latest root has them in order (protobuf field 1); it names
@@ -108,10 +98,10 @@ class Store(Transcript):
     agent = "cursor"
     state: StoreState
 
-    def __init__(self, reading: Reading, database: Database) -> None:
+    def __init__(self, reading: Reading, database: sources.Database) -> None:
         self.database, self.blob = database, ""
         asked = "SELECT CAST(value AS BLOB) FROM meta ORDER BY key = '0' DESC LIMIT 1"
-        kept = _decode_hex(column_text(database.select_value(asked)))
+        kept = _decode_hex(sources.column_text(database.select_value(asked)))
         beside = load_object(reading.path.with_name("meta.json")) or {}
         fields = list(_read_fields(self._select_blob(str(kept.get("latestRootBlobId") or ""))))
         self.refs = [
@@ -132,14 +122,14 @@ class Store(Transcript):
         asked = "SELECT CAST(data AS BLOB) FROM blobs WHERE id = ?"
         return self.database.select_value(asked, id_) or b""
 
-    def read_source(self) -> Iterator[LineRecord]:
+    def read_source(self) -> Iterator[sources.LineRecord]:
         """The messages that the root lists; a message's number is its line."""
         if not self.refs:
             self.reading.skip("store without messages")
         for at in range(self.reading.line, len(self.refs)):
             self.blob = self.refs[at]
             record = decode_object(self._select_blob(self.blob))
-            bad = BadLine(f"message {self.blob} is not a JSON object")
+            bad = sources.BadLine(f"message {self.blob} is not a JSON object")
             yield 0, 0, at + 1, bad if record is None else record
 
     def keep_place(self, offset: int) -> None:
@@ -233,13 +223,15 @@ def _read_varint(raw: bytes, at: int) -> tuple[int, int]:
 # --- the editor's database -----------------------------------------------------------------------
 
 
-def _list_conversations(reading: Reading, database: Database) -> Iterator[Part]:
-    before = reading.state = reading.load_state(RowProgress)
+def _list_conversations(reading: Reading, database: sources.Database) -> Iterator[sources.Part]:
+    before = reading.state = reading.load_state(sources.RowProgress)
     folders = cache(lambda: dict(_list_workspaces(reading.path)))
     for raw, row in database.select_rows(_CHANGED, before.row):
-        id_ = column_text(raw)
+        id_ = sources.column_text(raw)
         talk = Composer(reading, database, id_, before.row)
-        yield Part(f"conversation {id_}", RowProgress(row), talk.read_items(folders))
+        yield sources.Part(
+            f"conversation {id_}", sources.RowProgress(row), talk.read_items(folders)
+        )
 
 
 class Composer(Conversation):
@@ -247,7 +239,7 @@ class Composer(Conversation):
 
     agent = "cursor"
 
-    def __init__(self, reading: Reading, database: Database, id_: str, since: int) -> None:
+    def __init__(self, reading: Reading, database: sources.Database, id_: str, since: int) -> None:
         super().__init__(reading, State(session=id_))
         self.id, self.database, self.since = id_, database, since
 
@@ -299,7 +291,7 @@ class Composer(Conversation):
             f"SELECT rowid, CAST(key AS BLOB) FROM {TABLE} WHERE key >= ? AND key < ?"
             " ORDER BY rowid", prefix, f"bubbleId:{self.id};",
         )  # fmt: skip
-        return {column_text(key)[len(prefix) :]: number for number, key in rows}
+        return {sources.column_text(key)[len(prefix) :]: number for number, key in rows}
 
     def _read_bubble(self, ref: str, bubble: dict[str, Any], new: bool) -> Iterator[Item]:
         timing = dict_at(bubble, "timingInfo")
@@ -343,9 +335,9 @@ def _list_workspaces(path: Path) -> Iterator[tuple[str, str]]:
     for file in sorted(storage.glob("*/workspace.json"), reverse=True):
         folder = uri_folder(text_at(load_object(file), "folder"))
         try:
-            with Database(file.with_name("state.vscdb")) as database:
+            with sources.Database(file.with_name("state.vscdb")) as database:
                 listed = database.select_value(_LISTED)
-        except DatabaseProblem:
+        except sources.DatabaseProblem:
             continue
         for one in dicts_at(decode_object(listed), "allComposers") if folder else ():
             yield text_at(one, "composerId"), folder
@@ -359,4 +351,4 @@ def uri_folder(uri: Any) -> str:
     return unquote(uri.removeprefix("file://"))
 
 
-READER = make_database_reader(_list_parts, (TABLE,), ("blobs", "meta"))
+READER = sources.make_database_reader(_list_parts, (TABLE,), ("blobs", "meta"))

@@ -9,31 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from yester.agents import sources
 from yester.agents.base import Reading, Result, State, find_title
-from yester.agents.sources import (
-    Database,
-    LineRecord,
-    Part,
-    RowProgress,
-    Transcript,
-    make_database_reader,
-)
 from yester.agents.values import decode_json, dict_at, input_fields, parse_time, text_at
 from yester.model import Item
 
 
-class Talk(Transcript):
+class Talk(sources.Transcript):
     """One session, read whole whenever it has grown: a request waits for its response."""
 
     agent = "goose"
 
-    def __init__(self, reading: Reading, database: Database, row: dict[str, Any]) -> None:
+    def __init__(self, reading: Reading, database: sources.Database, row: dict[str, Any]) -> None:
         title = find_title(row["name"], row["description"])
         super().__init__(reading, State(session=text_at(row, "id"), title=title))
         self.database = database
         self.place_session(text_at(row, "working_dir"))
 
-    def read_source(self) -> Iterator[LineRecord]:
+    def read_source(self) -> Iterator[sources.LineRecord]:
         columns = ("id", "role", "content_json", "created_timestamp")
         asked = ("WHERE session_id = ? ORDER BY id", self.state.session)
         for number, row in enumerate(self.database.select_records("messages", columns, *asked), 1):
@@ -63,15 +56,15 @@ class Talk(Transcript):
             yield from super().read_block(ref, block)
 
 
-def _list_changed(reading: Reading, database: Database) -> Iterator[Part]:
-    before = reading.state = reading.load_state(RowProgress)
+def _list_changed(reading: Reading, database: sources.Database) -> Iterator[sources.Part]:
+    before = reading.state = reading.load_state(sources.RowProgress)
     columns = ("id", "name", "description", "working_dir")
     rows = {row["id"]: row for row in database.select_records("sessions", columns)}
     asked = "SELECT session_id, max(id) FROM messages GROUP BY 1 HAVING max(id) > ? ORDER BY 2"
     for id_, last in database.select_rows(asked, before.row):
         if id_ in rows:
             talk = Talk(reading, database, rows[id_])
-            yield Part(f"session {id_}", RowProgress(last), talk.read_items())
+            yield sources.Part(f"session {id_}", sources.RowProgress(last), talk.read_items())
 
 
-READER = make_database_reader(_list_changed, ("sessions", "messages"))
+READER = sources.make_database_reader(_list_changed, ("sessions", "messages"))

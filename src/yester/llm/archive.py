@@ -31,16 +31,8 @@ from yester.clock import DAY
 from yester.config import Config
 from yester.errors import SourceError
 from yester.files import append_shared, make_folder, read_shared, swap_shared
+from yester.llm import questions
 from yester.llm.budget import Asker
-from yester.llm.questions import (
-    FACT_SHARE,
-    MOST_TURN,
-    Evidence,
-    Headed,
-    check_headed,
-    cut_middle,
-    make_prompt,
-)
 from yester.memories.memory_md import memory_paths
 from yester.model import Archived, Item, Queue, Session, Waiting
 from yester.store.contract import Store
@@ -61,7 +53,7 @@ _AGENT = "claude-code"
 _PAGE = 400
 
 
-class Lines(Headed, frozen=True):
+class Lines(questions.Headed, frozen=True):
     """What is worth keeping of a session, by its kind."""
 
     decisions: tuple[str, ...] = ()
@@ -111,12 +103,12 @@ def _line_text(item: Item) -> str:
 
 def check_lines(answer: str, given: str) -> Lines:
     """A model's lines as far as what was said bears them out; Malformed where nothing does."""
-    evidence = Evidence.of_texts(clean_text(given))
+    evidence = questions.Evidence.of_texts(clean_text(given))
 
     def keep_lines(texts: Sequence[str]) -> tuple[str, ...]:
-        return evidence.keep_lines(texts[: 2 * _MOST], FACT_SHARE, _CHARS)[:_MOST]
+        return evidence.keep_lines(texts[: 2 * _MOST], questions.FACT_SHARE, _CHARS)[:_MOST]
 
-    return check_headed(answer, Lines, keep_lines)
+    return questions.check_headed(answer, Lines, keep_lines)
 
 
 def new_block(before: str, session: str, when: datetime, lines: Lines) -> str:
@@ -186,7 +178,9 @@ def _ask_for_lines(
         messages = [*messages, *said][-most:]
     who = {"user": "User", "assistant": "Agent"}
     text = "\n\n".join(f"{who[item.role]}: {item.body}" for item in messages)
-    prompt = make_prompt("archive", Lines, cut_middle(clean_text(text), MOST_TURN))
+    prompt = questions.make_prompt(
+        "archive", Lines, questions.cut_middle(clean_text(text), questions.MOST_TURN)
+    )
     given = "\n\n".join(item.body for item in messages)
     answer = asker.ask(prompt, partial(check_lines, given=given))
     if answer.value is None:

@@ -17,20 +17,9 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct, field
 
+from yester import errors
 from yester.clock import DAY
 from yester.config import Config
-from yester.errors import (
-    Busy,
-    ConfigError,
-    LlmError,
-    Malformed,
-    OverBudget,
-    Refused,
-    StoreError,
-    Truncated,
-    Unreachable,
-    YesterError,
-)
 from yester.model import Spend, replace
 from yester.store.contract import Store
 from yester.store.figures import Spent, spent_since
@@ -69,7 +58,7 @@ def price_of(model: Model, given: str) -> Price:
     if given:
         match = _OWN_PRICE.fullmatch(given.replace(" ", ""))
         if match is None:
-            raise ConfigError(f'llm.price is {given!r}, but must be like "0.10/0.50"')
+            raise errors.ConfigError(f'llm.price is {given!r}, but must be like "0.10/0.50"')
         return Price(float(match[1]), float(match[2]))
     if model.here:
         return Price(0.0, 0.0)
@@ -77,7 +66,7 @@ def price_of(model: Model, given: str) -> Price:
     name = _plain_name(model.name)
     found = known.get(name) or known.get(_SAME.sub("", name))
     if found is None:
-        raise ConfigError(
+        raise errors.ConfigError(
             f"no price is known for {model.name!r}; set llm.price to dollars for a million tokens "
             'in and out, such as "0.10/0.50"'
         )
@@ -137,7 +126,7 @@ def reserve_call(store: Store, limits: Limits, call: Spend) -> int:
             call = replace(call, tokens_in=0, tokens_out=0, cost=0.0, outcome=outcome)
         (number,) = store.append([call])
     if outcome:
-        raise OverBudget(reason)
+        raise errors.OverBudget(reason)
     return number
 
 
@@ -221,25 +210,25 @@ class Asker(Struct, frozen=True):
         while True:
             try:
                 return Said(self._ask_once(prompt, check, until - self.clock()))
-            except Busy as error:
+            except errors.Busy as error:
                 pause = _PAUSE if error.retry_after is None else error.retry_after
                 if not waits or self.clock() + pause + _SHORTEST > until:
                     return Said(reason=str(error))
                 waits -= 1
                 self.sleep(pause)
-            except (Malformed, Truncated) as error:
+            except (errors.Malformed, errors.Truncated) as error:
                 if not repeats:
                     return Said(reason=str(error))
                 repeats -= 1
                 prompt = prompt.after_failure(str(error))
-            except YesterError as error:
+            except errors.YesterError as error:
                 return Said(reason=str(error))
             except Exception as error:  # noqa: BLE001 -- nothing that comes from outside may stop the work
                 return Said(reason=f"unforeseen: {type(error).__name__}")
 
     def _ask_once(self, prompt: Prompt, check: Callable[[str], T], seconds: float) -> T:
         if seconds < _SHORTEST:
-            raise Unreachable("the time is over")
+            raise errors.Unreachable("the time is over")
         call = costliest_call(self.model, self.price, prompt, self.now(), seconds)
         if self.tell is not None:
             self.tell(forecast_cost(self.store, self.limits, self.model, self.price, call))
@@ -252,20 +241,20 @@ class Asker(Struct, frozen=True):
         try:
             answer = self.model.complete(prompt, seconds)
             if answer.stop == "refusal":
-                raise Refused("the model refuses to answer this")
+                raise errors.Refused("the model refuses to answer this")
             if answer.stop == "length":
-                raise Truncated("it was too long and is cut off")
+                raise errors.Truncated("it was too long and is cut off")
             value = check(answer.text)
             outcome = "ok"
             return value
-        except LlmError as error:
-            if type(error) is not LlmError:
+        except errors.LlmError as error:
+            if type(error) is not errors.LlmError:
                 outcome = type(error).__name__.lower()  # busy, refused, malformed …
             if answer is unknown and not error.sent:
                 answer = None
             raise
         finally:
-            with suppress(StoreError):  # it stays as it was entered: taken for spent
+            with suppress(errors.StoreError):  # it stays as it was entered: taken for spent
                 settle_call(self.store, number, call, self.price, answer, outcome)
 
 

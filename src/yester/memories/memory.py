@@ -23,17 +23,7 @@ import msgspec
 
 from yester.errors import UsageError
 from yester.fence import strip_hidden
-from yester.memories.categories import (
-    CATEGORIES,
-    LONGEST_REASON,
-    LONGEST_SLUG,
-    LONGEST_TITLE,
-    Field,
-    category_of,
-    check_fields,
-    clean_text,
-    get_category,
-)
+from yester.memories import categories
 from yester.model import SCOPES, Change, Memo, Paging, Project, replace
 from yester.store.contract import Store
 from yester.text.query import other_names
@@ -47,13 +37,13 @@ _ROLES = {"user": "user", "agent": "assistant"}
 _LONGEST_PATH = 400
 # What a memory has besides the content of its category and may be edited.
 PARTS = (
-    Field("title", default="", most=LONGEST_TITLE),
-    Field("type"),
-    Field("tags", "texts", default=()),
-    Field("files", "texts", default=(), most=_LONGEST_PATH),
-    Field("confidence", "share", default=1.0),
-    Field("scope", "choice", choices=SCOPES, default="project"),
-    Field("path", default="", most=_LONGEST_PATH),
+    categories.Field("title", default="", most=categories.LONGEST_TITLE),
+    categories.Field("type"),
+    categories.Field("tags", "texts", default=()),
+    categories.Field("files", "texts", default=(), most=_LONGEST_PATH),
+    categories.Field("confidence", "share", default=1.0),
+    categories.Field("scope", "choice", choices=SCOPES, default="project"),
+    categories.Field("path", default="", most=_LONGEST_PATH),
 )
 EDIT_KEYS = (*(part.name for part in PARTS), "content")
 EDITABLE = ("project", *EDIT_KEYS)
@@ -93,10 +83,12 @@ def plain_form(memo: Memo) -> Plain:
 
 def normalise_form(values: Mapping[str, Any], root: str = "") -> Plain:
     """Plain values checked and in their normal form; UsageError names the field, value and fix."""
-    category = get_category(str(values["type"]))
+    category = categories.get_category(str(values["type"]))
     content = category.check_content(values["content"])
     stated = {part.name: values.get(part.name, "") for part in PARTS}
-    given = check_fields("", PARTS, {k: None if v == "" else v for k, v in stated.items()})
+    given = categories.check_fields(
+        "", PARTS, {k: None if v == "" else v for k, v in stated.items()}
+    )
     parts = {part.name: given.get(part.name, part.default) for part in PARTS}
     scope, path, project = parts["scope"], parts["path"], values["project"]
     if (scope == "path") != bool(path):
@@ -129,7 +121,7 @@ def normalise_form(values: Mapping[str, Any], root: str = "") -> Plain:
 def title_from_text(text: str) -> str:
     """The first sentence of a text's first line, as long as a title may be."""
     line = next(iter(text.strip().splitlines()), "").strip("# ")
-    return first_sentence(line, LONGEST_TITLE)
+    return first_sentence(line, categories.LONGEST_TITLE)
 
 
 # --- the memory ----------------------------------------------------------------------------------
@@ -140,21 +132,21 @@ def make_slug(text: str) -> str:
     split = unicodedata.normalize("NFKD", " ".join(text.lower().split()))
     latin = "".join(char for char in split if not unicodedata.combining(char))
     words = "-".join(re.findall(r"[a-z0-9]+", latin))
-    if len(words) > LONGEST_SLUG and "-" in words[:LONGEST_SLUG]:
-        words = words[:LONGEST_SLUG].rsplit("-", 1)[0]
+    if len(words) > categories.LONGEST_SLUG and "-" in words[: categories.LONGEST_SLUG]:
+        words = words[: categories.LONGEST_SLUG].rsplit("-", 1)[0]
     digest = blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
-    return words[:LONGEST_SLUG].strip("-") or f"memory-{digest}"
+    return words[: categories.LONGEST_SLUG].strip("-") or f"memory-{digest}"
 
 
 def shorten_reason(text: str) -> str:
-    return shorten_text(clean_text(text), LONGEST_REASON)
+    return shorten_text(categories.clean_text(text), categories.LONGEST_REASON)
 
 
 def apply_form(memo: Memo, values: Mapping[str, Any], by: Author, replaces: Memo | None) -> Memo:
     """The memory with these (normal) values, as of now; `replaces` is what it supersedes."""
-    content, category = values["content"], category_of(values["type"])
+    content, category = values["content"], categories.category_of(values["type"])
     # A program's item need not have the form of any category.
-    formless = values["type"] not in CATEGORIES or not category.lead_text(content)
+    formless = values["type"] not in categories.CATEGORIES or not category.lead_text(content)
     body = str(content.get("text", "")) if formless else category.render_content(content)
     if replaces is not None and category.name != "rule":  # a rule that has ended is not told
         body += f"\nReplaces: {replaces.item.title}"
@@ -248,7 +240,7 @@ def render_edit_form(values: Mapping[str, Any], head: str) -> str:
     """The editable part of a plain form, below what may stand in it."""
     import tomlkit  # here, since only an editor's form needs it
 
-    category = category_of(values["type"])
+    category = categories.category_of(values["type"])
     fields = [f"    {one.name}: {one.description}" for one in category.fields]
     lines = [*head.splitlines(), "", f"The content of a {category.name} may have:", *fields]
     comments = "\n".join(f"# {line}".rstrip() for line in lines)

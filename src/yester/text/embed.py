@@ -22,15 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from yester.errors import ConfigError, ModelError
 from yester.libraries import load_library, load_numpy
-from yester.text.models import (
-    DEFAULT,
-    MODELS,
-    PACKAGED,
-    Model,
-    missing_file,
-    model_folder,
-    vocabulary_file,
-)
+from yester.text import models
 from yester.text.wordpiece import WordPiece, split_stretches, strip_controls
 
 if TYPE_CHECKING:
@@ -43,7 +35,7 @@ if TYPE_CHECKING:
 DOCUMENT_TOKENS = 128
 QUERY_TOKENS = 64
 MOST_PARTS = 8
-NAMES = (*MODELS, "http", "none")
+NAMES = (*models.MODELS, "http", "none")
 
 
 class Embedder(Protocol):
@@ -64,13 +56,13 @@ class Embedder(Protocol):
 class LocalEmbedder:
     """A model whose files lie on this machine."""
 
-    def __init__(self, model: Model, home: Path) -> None:
+    def __init__(self, model: models.Model, home: Path) -> None:
         self.name, self.sha, self.dims = model.name, model.weights_file.sha256, model.dims
         self.band = model.band
         self._prefix = model.query_prefix
-        self._pieces = load_wordpiece(vocabulary_file(model, home))
+        self._pieces = load_wordpiece(models.vocabulary_file(model, home))
         self._np = load_numpy()
-        weights = model_folder(model, home) / model.weights_file.name
+        weights = models.model_folder(model, home) / model.weights_file.name
         self._pool = _open_first(weights) if model.pooling == "cls" else self._open_mean(weights)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -167,7 +159,7 @@ def why_not(values: Mapping[str, Any], home: Path) -> str:
 
 
 def _try_opening(values: Mapping[str, Any], home: Path) -> tuple[Embedder | None, str]:
-    name = str(values.get("embedder", DEFAULT))
+    name = str(values.get("embedder", models.DEFAULT))
     if name == "none":
         return None, 'the setting embedder is "none"'
     if name not in NAMES:
@@ -175,8 +167,8 @@ def _try_opening(values: Mapping[str, Any], home: Path) -> tuple[Embedder | None
     try:
         if name == "http":
             return _open_http(values), ""
-        wrong = missing_file(MODELS[name], home)
-        return (None, wrong) if wrong else (LocalEmbedder(MODELS[name], home), "")
+        wrong = models.missing_file(models.MODELS[name], home)
+        return (None, wrong) if wrong else (LocalEmbedder(models.MODELS[name], home), "")
     except (ModelError, ConfigError) as error:
         return None, str(error)
     except ImportError as error:
@@ -237,7 +229,7 @@ def split_parts(
 
 def _find_atoms(text: str, room: int) -> list[tuple[int, int, int, int]]:
     """(start, end, tokens, border behind it) of what is not cut."""
-    pieces = load_wordpiece(PACKAGED / DEFAULT / "vocab.txt")
+    pieces = load_wordpiece(models.PACKAGED / models.DEFAULT / "vocab.txt")
     atoms: list[tuple[int, int, int, int]] = []
     at = 0
     for chunk in text.split():
