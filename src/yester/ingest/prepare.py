@@ -22,16 +22,7 @@ from msgspec import Struct
 
 from yester.fence import strip_fenced
 from yester.known_secrets import FoundSecrets
-from yester.model import (
-    ECHO,
-    EditedLines,
-    Entry,
-    Filters,
-    Injection,
-    Item,
-    ToolCall,
-    replace,
-)
+from yester.model import ECHO, EditedLines, Entry, Filters, Injection, Item, ToolCall, replace
 from yester.redact import Known, may_hold_secrets, redact, redact_value, strip_private
 from yester.spans import Span, apply_edits
 from yester.store import walk_items

@@ -14,13 +14,7 @@ from functools import cache, partial
 from msgspec import Struct
 
 from yester.llm.budget import SECONDS, Asker
-from yester.llm.questions import (
-    HEADINGS,
-    Entry,
-    Headings,
-    check_digest,
-    digest_prompt,
-)
+from yester.llm.questions import HEADINGS, Entry, Headings, check_digest, digest_prompt
 from yester.model import Hit
 from yester.tables import load_table
 from yester.text.sentences import clean_text, one_line, split_sentences

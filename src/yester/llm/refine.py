@@ -23,12 +23,7 @@ from yester.cards.turns import LOOK_BACK, DistilRules, History, View, distilled_
 from yester.clock import DAY
 from yester.ingest.prepare import Shown, prepare_item, shown_texts
 from yester.llm.budget import SECONDS, Asker, Said, day_of
-from yester.llm.questions import (
-    SECTIONS,
-    TurnNotes,
-    check_turn_notes,
-    turn_prompt,
-)
+from yester.llm.questions import SECTIONS, TurnNotes, check_turn_notes, turn_prompt
 from yester.model import Item, Refinement, Session, replace
 from yester.store.contract import Store
 from yester.store.figures import spent_since
