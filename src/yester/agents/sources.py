@@ -20,15 +20,7 @@ from typing import Any, BinaryIO, ClassVar, NamedTuple, TypedDict
 import apsw
 import msgspec
 
-from yester.agents.base import (
-    TODO_TOOLS,
-    Conversation,
-    Reader,
-    Reading,
-    Result,
-    State,
-    strip_client_text,
-)
+from yester.agents import base
 from yester.agents.values import (
     LONGEST_LINE,
     Record,
@@ -166,18 +158,18 @@ class Waiting(NamedTuple):
     line: int
 
 
-class Transcript(Conversation, ABC):
+class Transcript(base.Conversation, ABC):
     """One pass over one file of records: the state so far and the calls that wait for their result.
 
     A tool call and its result become one item: the call waits until its result comes. The place to
     read on from is the last line before which nothing waited, so the next run meets both again.
     """
 
-    state_type: ClassVar[type[State]] = State
+    state_type: ClassVar[type[base.State]] = base.State
     fields: ClassVar[Names] = ()  # of a record that are looked at; none named: all
     packed: ClassVar[Names] = ()  # those that are unpacked only where they are needed
 
-    def __init__(self, reading: Reading, state: State | None = None) -> None:
+    def __init__(self, reading: base.Reading, state: base.State | None = None) -> None:
         if self.is_document(reading.path):
             reading.offset, reading.line, reading.state = 0, 0, None
         state = state or reading.load_state(self.state_type)
@@ -255,7 +247,7 @@ class Transcript(Conversation, ABC):
         """A message in the form of the models' interfaces."""
         role, blocks = text_at(message, "role"), list_blocks(message.get("content"))
         if role == "tool" and "tool_call_id" in message:
-            yield from self.add_result(message["tool_call_id"], Result(message.get("content")))
+            yield from self.add_result(message["tool_call_id"], base.Result(message.get("content")))
             return
         if role not in ("user", "assistant", "tool"):
             self.reading.skip(role or text_at(message, "type") or "untyped")
@@ -274,7 +266,7 @@ class Transcript(Conversation, ABC):
 
     def read_typed(self, ref: str, said: str, _: Record) -> Iterator[Item]:
         """A user's message: what was typed, without what the client has put into it."""
-        if text := strip_client_text(self.agent, "prompt", said).strip():
+        if text := base.strip_client_text(self.agent, "prompt", said).strip():
             yield self.make_prompt(ref, text)
         else:
             self.reading.skip("client's own text")
@@ -294,13 +286,13 @@ class Transcript(Conversation, ABC):
             output = value_at(block, "result", "experimental_content", "content", "output")
             failed = True in (block.get("is_error"), block.get("isError"))
             key = value_at(block, "tool_use_id", "toolCallId")
-            yield from self.add_result(key, Result(output, failed))
+            yield from self.add_result(key, base.Result(output, failed))
         else:
             self.reading.skip(f"{kind or 'unknown'} block")
 
     def read_call(self, key: Any, tool: str, given: Record, ref: str = "") -> Iterator[Item]:
         """A call that waits for its result; one for the todo list tells that at once."""
-        if tool.lower() in TODO_TOOLS:
+        if tool.lower() in base.TODO_TOOLS:
             yield from self.make_todo(value_at(given, "todos", "plan"))
         yield from self.await_result(key, self.make_call(ref or key, tool, given))
 
@@ -313,7 +305,7 @@ class Transcript(Conversation, ABC):
             yield self.waiting.pop(key).item
         self.waiting[key] = Waiting(item, self.number)
 
-    def add_result(self, key: Any, result: Result) -> Iterator[Item]:
+    def add_result(self, key: Any, result: base.Result) -> Iterator[Item]:
         """The result of a call, with it if it is known."""
         call = self.waiting.pop(key, None) if isinstance(key, str) else None
         if call is None:
@@ -332,15 +324,15 @@ _MARK_BEGINS = ("#", ">", "_", "<", "-")
 _LONGEST_BLOCK = 8 << 20  # characters
 
 
-class Markdown(Conversation, ABC):
+class Markdown(base.Conversation, ABC):
     """One pass over one file of blocks of lines, always from its start: such files are written anew
     as they grow, and what has not changed is stored once. A block ends where the next one begins.
     """
 
-    state_type: ClassVar[type[State]]
+    state_type: ClassVar[type[base.State]]
     begins: ClassVar[str]  # the first thing that such a file says
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: base.Reading) -> None:
         reading.offset = reading.line = 0
         super().__init__(reading, self.state_type())
 
@@ -382,9 +374,9 @@ class Markdown(Conversation, ABC):
                 yield text
 
 
-def make_reader(kind: type[Transcript | Markdown]) -> Reader:
+def make_reader(kind: type[Transcript | Markdown]) -> base.Reader:
     """The reader of an agent whose transcripts are all of one kind."""
-    return Reader(kind.is_own_file, lambda reading: kind(reading).read_items())
+    return base.Reader(kind.is_own_file, lambda reading: kind(reading).read_items())
 
 
 # --- databases -----------------------------------------------------------------------------------
@@ -499,7 +491,7 @@ class Part(NamedTuple):
 
 
 def read_database(
-    reading: Reading, list_parts: Callable[[Database], Iterator[Part]]
+    reading: base.Reading, list_parts: Callable[[Database], Iterator[Part]]
 ) -> Iterator[Item]:
     """The items of a transcript that is a database, as far as it can be read.
 
@@ -521,11 +513,11 @@ def read_database(
 
 
 def make_database_reader(
-    list_parts: Callable[[Reading, Database], Iterator[Part]], *alternatives: Names
-) -> Reader:
+    list_parts: Callable[[base.Reading, Database], Iterator[Part]], *alternatives: Names
+) -> base.Reader:
     """The reader of an agent that keeps its sessions in databases with one of these groups of
     tables."""
-    return Reader(
+    return base.Reader(
         lambda path: has_tables(path, *alternatives),
         lambda reading: read_database(reading, lambda database: list_parts(reading, database)),
     )

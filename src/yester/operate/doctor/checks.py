@@ -49,13 +49,7 @@ from yester.store import (
 )
 from yester.store.contract import Store
 from yester.store.figures import project_parts, vector_backlog
-from yester.worker.process import (
-    seat_holder,
-    start_worker,
-    take_seat,
-    version_numbers,
-    write_launch,
-)
+from yester.worker import process
 
 _LITTLE_SPACE = 500 * 1024 * 1024
 _FOLDERS = ("run", "logs", "spool", "spool/tmp", "spool/new")  # of a home that has been used
@@ -211,7 +205,7 @@ def look_at_launch(case: Examination) -> list[Finding]:
 
     def renew_launch() -> None:
         path.unlink(missing_ok=True)
-        write_launch(case.home)
+        process.write_launch(case.home)
 
     if not wrong:
         return [make_finding("launch.right", path=path)]
@@ -247,7 +241,7 @@ def _find_fault(path: Path, home: Path) -> str:
 
 def look_at_worker(case: Examination) -> Iterator[Finding]:
     path, health = case.home / "run" / "worker.sock", ask_health(case.home)
-    if health is None and (pid := seat_holder(case.home)):
+    if health is None and (pid := process.seat_holder(case.home)):
         yield make_finding("worker.hangs", pid=pid)
         return
     if health is None:
@@ -258,8 +252,8 @@ def look_at_worker(case: Examination) -> Iterator[Finding]:
             yield make_finding("socket.left", partial(_remove_socket, case.home), path=path)
         return
     version = health["version"]
-    if version_numbers(version) < version_numbers(__version__):
-        replace_worker = partial(start_worker, case.home, case.environ)
+    if process.version_numbers(version) < process.version_numbers(__version__):
+        replace_worker = partial(process.start_worker, case.home, case.environ)
         yield make_finding("worker.older", replace_worker, version=version, present=__version__)
     size = health["rss_bytes"] / 1e6
     yield make_finding("worker.runs", pid=health["pid"], version=version, size=size)
@@ -269,7 +263,7 @@ def look_at_worker(case: Examination) -> Iterator[Finding]:
 
 def _remove_socket(home: Path) -> None:
     """Where nobody holds the seat, a socket is of one that was killed."""
-    if free := take_seat(home):
+    if free := process.take_seat(home):
         with free:
             (home / "run" / "worker.sock").unlink(missing_ok=True)
 
@@ -325,7 +319,7 @@ def _look_at_bad_events(home: Path, spool: Spool) -> Iterator[Finding]:
     def put_back() -> dict[str, object]:
         if answer := ask_worker(home / "run", "POST /retry", 5.0):
             return {"number": msgspec.json.decode(answer)["events"]}
-        if free := take_seat(home):
+        if free := process.take_seat(home):
             with free:
                 (home / "run" / "working").unlink(missing_ok=True)
         return {"number": len(spool.put_back())}
