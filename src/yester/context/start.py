@@ -335,6 +335,8 @@ def _add_cards(block: _Block, heading: str, reason: str, cards: Sequence[Item]) 
     """The last turns of a session, the oldest first; is there something to tell of it? Of answers
     those that later turns have not overtaken."""
     telling = drop_doubles([card for card in cards if is_work(card)])
+    if all(card_status(card) == "answered" for card in telling):  # then each answer counts
+        telling = [card for card in cards if card_status(card) == "answered"]
     new = [card for card in telling if not (block.is_told(card) or is_past(card, cards))]
     work = [card for card in new if card_status(card) != "answered"]
     answers = [card for card in new if card not in work and not (work and is_passing(card, cards))]
