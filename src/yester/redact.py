@@ -8,8 +8,8 @@ else it stands in the same text. Colours and broken lines do not hide anything. 
 the session of the text (`known_secrets`).
 What it refuses to know: it asks no network, reads no environment and no file but its table, and
 does not guess that a lone random string is a secret, since commit ids, digests and checksums look
-the same and are worth remembering. A password with spaces in it, one made of small letters alone,
-and one in prose with no word for it beside it stay.
+the same and are worth remembering. A single word of small letters stays where a sentence calls it a
+password, and so does every password that has no word for it beside it.
 
 Each secret becomes `[redacted:NAME]`, each private span `[private]`. Neither matches a rule, so
 redacting twice changes nothing.
@@ -36,8 +36,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import groupby, islice, pairwise
+from itertools import accumulate, groupby, islice, pairwise, takewhile
 from typing import Any, NamedTuple, Protocol
+from urllib.parse import unquote
 
 from yester.spans import Span, apply_edits, cut_blocks
 from yester.tables import load_table
@@ -128,9 +129,8 @@ _BREAKS = re.compile(
     r"|\\?[uU](?P<code>(?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4}))"
     r"|(?<=\")(?:[ ]?\+\s{0,40}|[ \t]{0,8}\r?\n\s{0,40})\""
     r"|(?<=')(?:[ ]?\+\s{0,40}|[ \t]{0,8}\r?\n\s{0,40})')"
-    r"|%(?P<byte>[2-7][0-9A-Fa-f])|&(?P<entity>quot|#34|#39|#61|#x22|#x27|#x3[dD]);"
+    r"|%(?P<byte>[2-7][0-9A-Fa-f])|&(?:#(?P<number>[0-9]{2,3})|#[xX](?P<digits>[2-7][0-9A-Fa-f])|quot);"
 )
-_ENTITIES = {"quot": '"', "#34": '"', "#39": "'", "#61": "=", "#x22": '"', "#x27": "'"}
 _ESCAPED = (b"%3A", b"%3D", b"%3a", b"%3d", b"%22")  # what stands between a name and its value
 _GOES_ON = re.compile(
     rb"""["'][ \t]{0,8}\+?[ \t]{0,8}\r?\n[ \t]{0,40}["']"""
@@ -155,8 +155,12 @@ def _find_hidden(text: str) -> list[tuple[int, int, str]]:
     edits: list[tuple[int, int, str]] = []
     for m in _BREAKS.finditer(text):
         start, end = m.span()
-        code = m["code"] or m["byte"]
-        new = chr(int(code, 16)) if code else _ENTITIES.get(m["entity"], "=") if m["entity"] else ""
+        code = m["code"] or m["byte"] or m["digits"]
+        new = (
+            chr(int(m["number"] or code, 10 if m["number"] else 16)) if m["number"] or code else ""
+        )
+        if m[0] == "&quot;":
+            new = '"'
         if m["goes_on"]:
             reached = edits[-1][1] if edits else 0
             new, before = " ", text[max(reached, start - _BLANKS) : start]
@@ -207,9 +211,12 @@ def _find_again(
     if known:  # everything in a session, not this text alone
         kinds = {one: name for one, name in kinds.items() if _is_telling(_encode_text(one))}
         known.learn(kinds)
+    # In a URL it was written otherwise.
+    meant = {unquote(one): name for one, name in kinds.items() if "%" in one}
+    kinds |= meant
     values = [
         one for one in islice(kinds, _MOST_AGAIN)
-        if text.count(one) > 1 and _is_telling(_encode_text(one))
+        if text.count(one) > (one not in meant) and _is_telling(_encode_text(one))
     ]  # fmt: skip
     again = [(at, at + len(one), kinds[one]) for one in values for at in find_all(text, one)]
     return _unite_places(found + again) if again else found
@@ -349,6 +356,8 @@ class Rule:
     after: Sequence[str] = ()
     ignore_case: bool = False
     around: bool = False
+    quoted: bool = False
+    columns: bool = False
     judge: str = ""
 
     @property
@@ -549,8 +558,9 @@ def _merge_matches(raw: bytes, folded: bytes, rules: list[Rule]) -> list[tuple[i
 
 
 def _find_matches(rule: Rule, raw: bytes, searched: bytes) -> Iterator[tuple[int, int]]:
-    if rule.around:
-        yield from _find_around(rule, raw, searched)
+    if rule.around or rule.quoted or rule.columns:
+        find = _find_around if rule.around else _find_quoted if rule.quoted else _find_in_columns
+        yield from find(rule, raw, searched)
         return
     pattern, accepts = rule.compiled, rule.accepts
     group = _secret_group(pattern)
@@ -573,11 +583,22 @@ _WRITTEN = re.compile(rb"(?P<secret>[!#-&(-\[\]-_a-{}~]{6,256})")
 _MARKS_BEFORE = re.compile(rb"""(?:\S{0,200}[?&]\w{1,20}=)?["'`*(\[{<,;:=]*""")
 _MARKS_BEHIND = b"\"'`*)]}>([{.,;:!?"
 _AFTER, _BEFORE = 120, 60  # bytes
+_MARK = b"[redacted:"
+_PHRASE = re.compile(
+    rb"""[^"'`{}\[\],;=\n\xab\x98-\x9e]{0,60}+(?:["'`]|\xc2\xab|\xe2\x80[\x98\x9a\x9c\x9e])"""
+    rb"""(?P<secret>[a-z]{3,24}(?: [a-z]{3,24}){1,7})(?:["'`]|\xc2\xbb|\xe2\x80[\x98-\x9d])"""
+)
+
+
+def _written_before(raw: bytes, at: int, stop: int) -> Iterator[re.Match[bytes]]:
+    """What begins before `stop`, to its end."""
+    return takewhile(lambda m: m.start() < stop, _WRITTEN.finditer(raw, at, stop + 256))
 
 
 def _find_around(rule: Rule, raw: bytes, searched: bytes) -> Iterator[tuple[int, int]]:
-    """What is told beside each word: the next thing after it in its line that may be a secret, else
-    the last before it. No further than the next word, so that every place is looked at twice."""
+    """What is told beside each word: the next thing after it in its line that may be a secret, the
+    last before it where that is nearer or there is none, and passphrases in quotation marks. No
+    further than the next word, so that every place is looked at twice."""
     words = [m.span() for m in rule.compiled.finditer(searched)]
     judge = rule.accepts or judge_chosen
     for (_, before), (start, end), (after, _) in zip(
@@ -587,11 +608,124 @@ def _find_around(rule: Rule, raw: bytes, searched: bytes) -> Iterator[tuple[int,
         first = max(raw.rfind(b"\n", 0, start) + 1, before, start - _BEFORE)
         while first > before and raw[first - 1] > 32 and start - first < 4 * _BEFORE:
             first -= 1  # no half of anything
-        behind = _WRITTEN.finditer(raw, end, stop if stop >= 0 else last + _REACH)
+        behind = _written_before(raw, end, stop if stop >= 0 else last + _REACH)
         ahead = reversed(list(_WRITTEN.finditer(raw, first, start)))
-        found = next((one for m in (*behind, *ahead) if judge(one := Told(raw, m))), None)
-        if found:
-            yield found.start, found.end
+        next_one = next((one for m in behind if judge(one := Told(raw, m))), None)
+        if raw.endswith(_MARK, first, start):
+            ahead = iter(())  # what has taken the place of a secret tells of nothing before it
+        last_one = next((one for m in ahead if judge(one := Told(raw, m))), None)
+        if next_one:
+            yield next_one.start, next_one.end
+        if last_one and (not next_one or start - last_one.end < next_one.start - end):
+            yield last_one.start, last_one.end
+        while (
+            judge is judge_told and (m := _PHRASE.match(raw, end, last)) and _is_phrase(m["secret"])
+        ):
+            yield m.span("secret")
+            end = m.end()
+
+
+_QUOTED = re.compile(
+    rb"""(?P<quote>\\{0,7}["'`])(?P<secret>(?:(?!(?P=quote))[^\n]){0,256})(?P=quote)"""
+)
+_CALL = 240  # bytes
+
+
+def _find_quoted(rule: Rule, raw: bytes, searched: bytes) -> Iterator[tuple[int, int]]:
+    """What stands in quotation marks behind the beginning of a call or a list, in its line."""
+    judge, reached = rule.accepts or judge_password_argument, 0
+    for begin in rule.compiled.finditer(searched):
+        stop = raw.find(b"\n", begin.end(), begin.end() + _CALL)
+        stop = stop if stop >= 0 else begin.end() + _CALL
+        for m in _QUOTED.finditer(raw, max(begin.end(), reached), stop):
+            reached = m.end()
+            if judge(found := Found(raw, m)):
+                yield found.start, found.end
+
+
+# A row of names, and the rows of values below it: of a statement, drawn with bars, with commas.
+_INTO = re.compile(
+    rb"insert\s{1,8}(?:ignore\s)?into\s{1,8}[^\s(]{1,80}\s{0,8}\((?P<names>[^()]{1,2000})\)"
+    rb"\s{0,20}values\s{0,20}(?=\()"
+)
+_ROW = re.compile(rb"\s{0,40},?\s{0,40}\(")
+_VALUE = re.compile(
+    rb"(?<=[(,])\s{0,40}(?P<cell>'(?:[^'\\]|\\.|'')*+'|(?:[^'(),]|\([^()]*\))*+)\s{0,40}[,)]"
+)
+_CELL = re.compile(rb"""[\s'"`*]{0,80}+(?P<secret>[^\s'"`*]{4,200})[\s'"`*]{0,80}""")
+_NAME = re.compile(rb"""[\s'"`*\[]{0,40}+[\w .\-]{1,60}[\s'"`*\]]{0,40}""")
+_DRAWN = re.compile(rb"[\s|+:=0-9\xe2\x86\x92\-]*+")  # a line between names and values
+_LINE_END = re.compile(rb"\r?\n|\\{1,4}n")
+_LONGEST_HEAD = 2_000
+_Row = list[tuple[int, int]]
+
+
+def _find_in_columns(rule: Rule, raw: bytes, searched: bytes) -> Iterator[tuple[int, int]]:
+    judge, reached = rule.accepts or judge_cell, 0
+    for word in rule.compiled.finditer(searched):
+        at = word.start()
+        if at < reached:
+            continue
+        first = searched.rfind(b"insert", max(0, at - _LONGEST_HEAD), at)
+        into = _INTO.match(searched, first) if first >= 0 else None
+        if into and into.start("names") <= at < into.end("names"):
+            names, reached = into["names"].split(b","), into.end()
+            rows = _rows_of_values(raw, reached)
+        else:
+            first = max(0, at - _LONGEST_HEAD)
+            begin = max((m.end() for m in _LINE_END.finditer(raw, first, at)), default=first)
+            end = _LINE_END.search(raw, at, at + _LONGEST_HEAD)
+            reached = end.end() if end else at + _LONGEST_HEAD
+            if not end:
+                continue
+            line = searched[begin : end.start()]
+            mark = b"|" if b"|" in line else b","
+            names = line.split(mark)
+            rows = _rows_of_lines(raw, reached, mark, len(names))
+        wanted = [n for n, name in enumerate(names) if _is_named(rule, name)]
+        if not wanted or len(names) < 2 or not all(map(_NAME.fullmatch, names[1:-1])):
+            continue
+        for row in rows:
+            if any(_is_named(rule, searched[slice(*row[n])]) for n in wanted if n < len(row)):
+                break  # the names of another table
+            reached = row[-1][1]
+            for start, stop in (row[n] for n in wanted if n < len(row)):
+                cell = _CELL.fullmatch(raw, start, stop)
+                if cell and judge(found := Found(raw, cell)):
+                    yield found.start, found.end
+
+
+def _is_named(rule: Rule, name: bytes) -> bool:
+    bare = name.strip(b" \t\r\n`'\"*[]")
+    word = rule.compiled.search(bare)
+    return word is not None and word.end() == len(bare)
+
+
+def _rows_of_values(raw: bytes, at: int) -> Iterator[_Row]:
+    while (begin := _ROW.match(raw, at)) is not None:
+        row, at = _Row(), begin.end()
+        while (value := _VALUE.match(raw, at)) is not None:
+            row.append(value.span("cell"))
+            at = value.end()
+            if raw[at - 1 : at] == b")":
+                break
+        if value is None:
+            return
+        yield row
+
+
+def _rows_of_lines(raw: bytes, at: int, mark: bytes, size: int) -> Iterator[_Row]:
+    """Those of the lines that have as many cells as their head."""
+    while at < len(raw):
+        end = _LINE_END.search(raw, at)
+        stop = end.start() if end else len(raw)
+        if not _DRAWN.fullmatch(raw, at, stop):
+            cells = raw[at:stop].split(mark, size)
+            if len(cells) != size:
+                return
+            places = accumulate((len(one) + 1 for one in cells), initial=at)
+            yield [(place, place + len(one)) for place, one in zip(places, cells, strict=False)]
+        at = end.end() if end else stop
 
 
 def _secret_group(pattern: re.Pattern[bytes]) -> str | int:
@@ -642,6 +776,16 @@ def _is_placeholder(value: bytes) -> bool:
     if not words.isdisjoint(_load_words("stand_ins")):
         return True
     return not _DIGIT.search(value) and not words.isdisjoint(_load_words("samples"))
+
+
+def _is_phrase(value: bytes) -> bool:
+    """Some words as people choose them for a passphrase, and no sentence about one."""
+    words = value.split(b" ")
+    return (
+        1 < len(words) < 9
+        and all(_has_shape("chosen_word", word) for word in words)
+        and _load_words("said").isdisjoint(words)
+    )
 
 
 def _names_a_field(value: bytes) -> bool:
@@ -739,7 +883,12 @@ class Found:
         return bool(self.group("quote")) or not self.is_expression()
 
     def sets_variable(self) -> bool:
-        """True for 'DB_PASSWORD', 'hunter2'; not for a list of names, nor if a key comes next."""
+        """True for 'DB_PASSWORD', 'hunter2' and ("password", "hunTer2"); not for a list of names,
+        nor if a key comes next."""
+        pair = self.text_after(2) == self.group("quote") + b")"
+        drawn = judge_chosen(self) or looks_random(self.value)
+        if pair and drawn and self.text_before_name()[1][:1] == b"(":
+            return True
         follows = self.text_after(12).replace(self.group("quote"), b"", 1).lstrip()[:1]
         capitals = self.value.isupper() and not _DIGIT.search(self.value)
         return self.name == self.name.upper() and not capitals and follows != b":"
@@ -752,6 +901,8 @@ class Told(Found):
         super().__init__(raw, match)
         marks = _MARKS_BEFORE.match(self.value)
         self.start = match.start() + (marks.end() if marks else 0)
+        if raw[self.start - 1 : self.start] == b"\\" and raw[self.start] in b"nrt":
+            self.start += 1  # the end of a line, escaped
         self.value = raw[self.start : self.end].rstrip(_MARKS_BEHIND)
         self.end = self.start + len(self.value)
 
@@ -764,7 +915,9 @@ def judge_literal(found: Found) -> bool:
     if not _has_shape("letter_or_digit", value):
         return False
     if found.group("quote"):
-        if _has_shape("space", value) or _names_a_field(value):
+        if _has_shape("space", value):
+            return _is_phrase(value)
+        if _names_a_field(value):
             return False
         if op == b" :" and _has_shape("name", value):
             return False  # a variable, in psql
@@ -775,7 +928,8 @@ def judge_literal(found: Found) -> bool:
         return len(value) > 5 or found.is_env_line()
     if _DIGIT.search(value) and (b"/" not in value or looks_random(value)):
         closing = (b",", b";", b")", b"?") if op.strip() != b"is" else ()
-        return found.text_after() not in closing and not _has_shape("constant", value)
+        last = found.text_after() not in closing or _has_shape("next_option", found.text_after(40))
+        return last and not _has_shape("constant", value)
     # Letters only, unquoted: a word of prose or a variable, unless it stands in a .env line.
     in_line = op in (b"=", b": ") and found.is_env_line() and not _has_shape("constant", value)
     return in_line or looks_random(value)
@@ -802,6 +956,15 @@ def judge_vendor_key(found: Found) -> bool:
     if value.islower() and not _DIGIT.search(value):
         return False
     return found.may_be_random()
+
+
+def judge_phrase(found: Found) -> bool:
+    return _is_phrase(found.value)
+
+
+def judge_salt(found: Found) -> bool:
+    """WordPress calls keys so."""
+    return found.may_be_random() and looks_random(found.value, 32, 3.6)
 
 
 def judge_dense(found: Found) -> bool:
@@ -840,22 +1003,87 @@ def judge_chosen(found: Found) -> bool:
     return len(value) >= 6 and not _is_placeholder(value) and _is_telling(value)
 
 
+def _is_chosen(value: bytes) -> bool:
+    """Letters in no order that words have, with capitals or signs among them; or joined words with
+    a number. Many names in programs have these forms: so it counts beside a word for it alone."""
+    if any(_has_shape(shape, value) for shape in ("file", "camel")) or _is_placeholder(value):
+        return False
+    if _has_shape("chosen_words", value):
+        return True
+    letters = bytes(c for c in value if chr(c).isalpha())
+    mixed = len(value) > 7 and not letters.islower() and not letters.isupper()
+    signed = _has_shape("symbol", value)
+    return mixed and looks_random(letters, 6, 2.0, share=0.5 if signed else 0.25)
+
+
 def judge_password_argument(found: Found) -> bool:
     """For an argument of a call that logs in or signs: what people choose or machines make."""
     value = found.value
-    return judge_chosen(found) or (looks_random(value) and not _has_shape("code", value))
+    if _has_shape("address", value):
+        return False
+    signed = _has_shape("symbol", value) and _is_chosen(value)
+    drawn = (looks_random(value) or signed) and not _has_shape("code", value)
+    return len(value) > 3 and (judge_chosen(found) or drawn or _is_phrase(value))
 
 
 def judge_opaque_or_chosen(found: Found) -> bool:
     return bool(found.name) and (judge_opaque(found) or judge_chosen(found))
 
 
+def judge_short_password(found: Found) -> bool:
+    """For pw and the like: in quotation marks also words, and letters without a digit."""
+    value = found.value
+    if not found.name or not found.group("quote"):
+        return judge_opaque_or_chosen(found)
+    drawn = looks_random(value * 2) and not _has_shape("no_password", value)
+    return judge_opaque_or_chosen(found) or drawn or _is_chosen(value) or _is_phrase(value)
+
+
+def judge_configured(found: Found) -> bool:
+    """For a setting that takes a password and nothing else: no word of a sentence."""
+    value = found.value
+    return judge_argument(found) and (
+        not value.isalpha() or looks_random(value * 2) or _is_phrase(value)
+    )
+
+
+def judge_encoded_or_chosen(found: Found) -> bool:
+    """For what is encoded, or decoded and holds a secret itself."""
+    try:
+        return bool(find_secrets(base64.b64decode(found.value, validate=True).decode("ascii")))
+    except (binascii.Error, ValueError):
+        return judge_told(found)
+
+
+def judge_printed(found: Found) -> bool:
+    value = found.value
+    return judge_told(found) or (looks_random(value) and not _has_shape("file", value))
+
+
+def judge_cell(found: Found) -> bool:
+    """For what stands in the column of passwords."""
+    quoted = found.raw[found.start - 1 : found.start] == b"'"
+    return judge_argument(found) if quoted else judge_drawn_cell(found)
+
+
+def judge_drawn_cell(found: Found) -> bool:
+    """For what stands in a column of tokens, of which there are many kinds."""
+    return judge_chosen(found) or (looks_random(found.value) and not _is_placeholder(found.value))
+
+
 def judge_told(found: Found) -> bool:
     """For a value in a sentence, however far from the word."""
     value = found.value
-    if len(value) > 64 or _has_shape("hex_digits", value):
+    coloured = found.raw[found.start - 2 : found.start] == b"\x1b["
+    if (
+        coloured
+        or len(value) > 64
+        or any(_has_shape(x, value) for x in ("hex_digits", "assignment"))
+    ):
         return False
-    return judge_chosen(found) and (_is_drawn(value) or not _has_shape("code", value))
+    if not judge_chosen(found) and not _is_chosen(value):
+        return False
+    return _is_drawn(value) or not _has_shape("code", value)
 
 
 def judge_told_key(found: Found) -> bool:
@@ -949,6 +1177,8 @@ def judge_login(found: Found) -> bool:
         return False
     kinds = (rb"[a-z]", rb"[A-Z]", rb"[0-9]", rb"[!@#$%^&*?+~]")
     has = [re.search(kind, found.value) is not None for kind in kinds]
+    if _has_shape("chosen_words", found.value):
+        return True
     return sum(has) > 2 and (has[0] or has[1]) and (has[2] or has[3])
 
 
