@@ -30,7 +30,8 @@ ALNUM = string.ascii_letters + string.digits
 SETS = {
     "alnum": ALNUM, "alnumup": string.ascii_uppercase + string.digits,
     "alnumlow": string.ascii_lowercase + string.digits, "alpha": string.ascii_letters,
-    "hex": "0123456789abcdef", "hexpublic": "0123456789abcdef", "n": string.digits,
+    "hex": "0123456789abcdef", "hexup": "0123456789ABCDEF", "alphalow": string.ascii_lowercase,
+    "hexpublic": "0123456789abcdef", "n": string.digits,
     "b64_": ALNUM + "+/", "b64url_": ALNUM + "-_", "b64crypt_": ALNUM + "./",
     "bech": "023456789ACDEFGHJKLMNPQRSTUVWXYZ", "jwtpart_": ALNUM + "-_",
 }  # fmt: skip
@@ -44,6 +45,10 @@ PUBLIC = {
 USERS = ("deploy", "alice", "app", "svc_backup", "root", "jmueller")
 WORDS = ("harbour", "billing", "orders", "metrics", "gateway", "atlas")
 NAMES = ("Correct", "Horse", "Battery", "Tangerine", "Falcon", "Winter", "Copper", "Meadow")
+CHOSEN = (
+    "amber", "candle", "desert", "engine", "forest", "hammer", "island", "jacket", "kettle",
+    "magnet", "needle", "orchid", "pencil", "ribbon", "umbrella", "velvet", "window",
+)  # fmt: skip
 HOSTS = ("example.com", "corp.example.org", "internal.test", "acme.example.net")
 
 
@@ -118,6 +123,9 @@ class Values:
             "two_words": lambda: f"{self._word()}-{self._word()}-{self.draw(string.digits, 1)}",
             "phrase": lambda: "-".join(self._words()),
             "phrase_spaces": lambda: " ".join(self._words()),
+            "words_apart": lambda: " ".join(self._chosen(self.chance.randint(2, 4))),
+            "words_joined": lambda: "".join(self._chosen(2)) + self.draw(string.digits, 4),
+            "letters_signs": lambda: f"K{self.draw(ALNUM[:52], 5)}+{self.draw(ALNUM[26:52], 2)}q_R",
             "b64pad": lambda: self._base64(self.password("_-")),
             "pem": lambda: "\n".join(self.draw(SETS["b64_"], 64) for _ in range(4)),
             "pem_escaped": lambda: "\\n".join(self.draw(SETS["b64_"], 64) for _ in range(4)),
@@ -131,6 +139,9 @@ class Values:
 
     def _word(self) -> str:
         return self.chance.choice(NAMES) if self.chance.random() < 0.5 else self._words()[0].title()
+
+    def _chosen(self, number: int) -> list[str]:
+        return [self.chance.choice(CHOSEN) for _ in range(number)]
 
     def _run(self, number: int) -> str:
         return self.draw(ALNUM, number)
