@@ -12,6 +12,7 @@ from yester.errors import ConfigError
 from yester.git import Signals
 from yester.model import Filters
 from yester.operations.context import ContextRequest, build_context
+from yester.operations.turns import TurnsRequest, list_turns
 from yester.project import named_project
 from yester.recall.conversation import read_conversation
 from yester.recall.rank import Weights
@@ -194,3 +195,11 @@ def test_the_seeds_ranking_can_be_chosen(harbour, home):
         pytest.raises(ConfigError, match="ranking is 'best', but must be default or seed"),
     ):
         wrong.recall("tide table")
+
+
+def test_a_turn_is_told_by_the_first_160_characters_of_its_prompt(memory):
+    words = " ".join(f"berth{n}" for n in range(100))
+    memory.add([{**rows()[0], "text": words}])
+    (turn,) = list_turns(memory, TurnsRequest()).turns
+    assert 150 < len(turn.title) <= 160
+    assert (turn.card, turn.status, turn.files) == (0, "", [])

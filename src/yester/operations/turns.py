@@ -192,7 +192,7 @@ _OPEN, _PROJECTS = 30, 20  # open ends; projects, the last used, in which they a
 _DECIDED = 20
 _WEEK = 7 * DAY
 _TEXT = 300  # characters
-_TITLE = 120
+_LABEL = 120
 _FILES = 3
 _SUBAGENTS = 20  # prompts of sub-agents behind the user's last one
 _CACHED = 0.5  # seconds; several tabs ask the same
@@ -318,7 +318,7 @@ def _describe_tool(item: Item) -> ToolUse:
     state: ToolState = "failed" if "error" in item.tags else "done"
     if state == "done" and item.call is not None and split_call(item)[1] is None:
         state = "running"
-    title = shorten_text(redact(call_title(item) or item.title or item.body), _TITLE)
+    title = shorten_text(redact(call_title(item) or item.title or item.body), _LABEL)
     return ToolUse(item=item.id, name=redact(item.tool), title=title, state=state, epoch=item.epoch)
 
 
@@ -346,7 +346,7 @@ def _find_open(store: Store, filters: Filters, now: int) -> list[OpenLine]:
 def _describe_open(store: Store, card: Item, text: str, project: str) -> OpenLine:
     session = store.session(card.session, card.agent)
     return OpenLine(
-        item=card.id, title=shorten_text(redact(card.title), _TITLE), text=text,
+        item=card.id, title=shorten_text(redact(card.title), _LABEL), text=text,
         status=card_status(card), project=project, epoch=card.epoch,
         session_db_id=session.id if session else 0,
         files=[redact(file) for file in card.files_modified[:_FILES]],
