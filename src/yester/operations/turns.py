@@ -32,6 +32,7 @@ from yester.text.sentences import one_line, shorten_text
 _TITLE, _REASON = 160, 400  # characters
 _MOST_FILES = 40  # of a turn
 _REMEMBERED = 600.0  # seconds
+_NOTHING, _NO_SESSION = Item("", ""), Session("", "")
 
 
 class TurnsRequest(requests.DatedRequest, kw_only=True):
@@ -105,7 +106,7 @@ def describe_turns(store: Store, prompts: Sequence[Item]) -> list[TurnRow]:
     types = _find_types(store, prompts)
     return [
         _describe_turn(
-            prompt, session, cards.get(key) if key else None,
+            prompt, session or _NO_SESSION, cards.get(key, _NOTHING) if key else _NOTHING,
             names.get(prompt.project, prompt.project),
             types.get((prompt.session, prompt.prompt_number), ()),
         )
@@ -133,21 +134,17 @@ def _find_types(store: Store, prompts: Sequence[Item]) -> Mapping[tuple[str, int
 
 
 def _describe_turn(
-    prompt: Item, session: Session | None, card: Item | None, project: str, types: Iterable[str]
+    prompt: Item, session: Session, card: Item, project: str, types: Iterable[str]
 ) -> TurnRow:
     asked = plan_title(prompt.body) or prompt.body or prompt.title
     said = one_line(redact(asked)[: 4 * _TITLE], _TITLE)
     return TurnRow(
-        id=prompt.id, card=card.id if card else 0, number=prompt.prompt_number,
-        session_db_id=session.id if session else 0,
-        session=redact(session.title) if session else "", agent=redact(prompt.agent),
-        project=redact(project), created_at_epoch=prompt.epoch,
-        title=redact(card.title) if card and card.title else said, prompt=said,
-        status=card_status(card) if card else "",
-        evidence=redact(card.subtitle.partition(": ")[2]) if card else "",
-        why=redact(one_line(card.body, _REASON)) if card else "",
-        types=[redact(one) for one in types],
-        files=redact_value(list(card.files_modified[:_MOST_FILES])) if card else [],
+        id=prompt.id, card=card.id, number=prompt.prompt_number, session_db_id=session.id,
+        session=redact(session.title), agent=redact(prompt.agent), project=redact(project),
+        created_at_epoch=prompt.epoch, title=redact(card.title) or said, prompt=said,
+        status=card_status(card), evidence=redact(card.subtitle.partition(": ")[2]),
+        why=redact(one_line(card.body, _REASON)), types=[redact(one) for one in types],
+        files=redact_value(list(card.files_modified[:_MOST_FILES])),
     )  # fmt: skip
 
 
@@ -280,15 +277,14 @@ def _describe_running(
 ) -> Iterator[RunningSession]:
     """None where its end was told."""
     turn = next(iter(store.entries(Turn, {"session": session.id}, Paging(1))), None)
-    event: Event | None = None
-    if turn is not None:  # only of a session with hooks there are events to look for
-        event = next(iter(store.entries(Event, {"session": session.id}, Paging(1))), None)
-    if event is not None and event.name == "SessionEnd":
+    # Only of a session with hooks there are events to look for.
+    events = store.entries(Event, {"session": session.id}, Paging(1)) if turn else ()
+    if any(event.name == "SessionEnd" for event in events):
         return
     here = items.session_filters(session)
     prompts = store.select(replace(here, kinds=("prompt",)), Paging(_SUBAGENTS))
-    prompt = next((one for one in prompts if not one.actor), None)
-    since = replace(here, kinds=("message",), since=prompt.epoch if prompt else None)
+    prompt = next((one for one in prompts if not one.actor), _NOTHING)
+    since = replace(here, kinds=("message",), since=prompt.epoch or None)
     said = store.select(since, Paging(_LOOKED))
     tools = [one for one in said if one.role == "tool"]
     lines = store.entries(Injection, {"session": session.id})
@@ -302,9 +298,9 @@ def _describe_running(
         tool.state = ""
     yield RunningSession(
         session=rows.describe_session(session),
-        prompt=shorten_text(redact(prompt.body), _TEXT) if prompt else "",
-        prompt_number=prompt.prompt_number if prompt else 0,
-        asked=prompt.epoch if prompt else session.started,
+        prompt=shorten_text(redact(prompt.body), _TEXT),
+        prompt_number=prompt.prompt_number,
+        asked=prompt.epoch or session.started,
         waits=waits,
         tool=tool,
         errors=sum("error" in one.tags for one in tools),
