@@ -116,6 +116,21 @@ def test_what_is_ranked_follows_an_item_that_is_changed_behind_the_index(store):
     assert (one.project, one.epoch) == (2, 77)
 
 
+def test_however_the_server_plans_it_the_same_items_are_chosen_in_the_same_order(store):
+    words = [f"word{number}" for number in range(9)]
+    chance = random.Random(4)
+    texts = (" ".join(chance.sample(words, chance.randrange(1, 9))) for _ in range(600))
+    put(store, *(item(str(n), text, project=f"name:p{n % 7}") for n, text in enumerate(texts)))
+    chosen = []
+    for setting in ("on", "off"):
+        store._db.connection.execute(f"SET enable_hashagg = {setting}; DISCARD PLANS")
+        terms = {f"word{number}": 1.0 for number in range(9)}
+        asked = Probe(Filters(projects=("p1", "p2", "p3", "p4")), terms, words=50)
+        chosen.append([one.id for one in store.probe(asked).candidates])
+    assert len(chosen[0]) == 50
+    assert chosen[0] == chosen[1]
+
+
 def test_words_that_must_stand_together_are_found_in_lists_of_any_length(store):
     """In parts of 256: of a long list those alone are read in which something rare may be."""
     texts = [f"apple {'pear' if n % 300 == 7 else 'plum'}" for n in range(900)]

@@ -29,7 +29,7 @@ from yester.store.rows import rows, search
 from yester.store.rows.rows import Condition
 from yester.store.rows.search import EACH, FEWEST, WIDER, SearchRows, Weighted
 from yester.store.rows.vectors import nearest_parts
-from yester.text.terms import inverse_frequency, term_hash
+from yester.text.terms import term_hash
 from yester.text.vectors import sign_code
 
 _POSTINGS = 3_500  # looked at per query: enough for the rarest terms of any question
@@ -104,13 +104,7 @@ class ServerSearch(Connection, SearchRows):
             for name in names:
                 shares[name] = max(shares.get(name, 0.0), probe.begin[term])
         held |= {name: among[name] for name in shares if name not in held}
-        weighted = [
-            (term, share * inverse_frequency(held[term], items), held[term])
-            for term, share in shares.items()
-            if held[term]
-        ]
-        if probe.rarest:
-            weighted = sorted(weighted, key=lambda one: one[2])[: probe.rarest]
+        weighted = search.weigh_terms(shares, held, items, probe.rarest)
 
         touched = self._lines_by_path(changed)
         rewritten = self._read_written(list(touched), filters)
@@ -303,7 +297,7 @@ class ServerSearch(Connection, SearchRows):
                 " (SELECT id FROM session WHERE key = ?))"
             )
             own = [filters.without_session]
-        return (  # rows come list by list, so weights are added in that order
+        return (
             f"{named}SELECT l.id::bigint AS id FROM {taken} l{asking} GROUP BY l.id"
             " ORDER BY sum(l.weight) DESC, l.id DESC LIMIT ?",
             [*values, *own, limit],

@@ -27,6 +27,7 @@ MOST_ALIKE = 20 * _ALIKE  # that are looked at
 # Codes whose values are looked at: so many for each one wanted, and never fewer than these.
 EACH, FEWEST = 3, 300
 WIDER = 8  # times as many, when filters leave too few
+_WHOLE = 2.0**40  # of a weight below 16: the sum of 32 of them is exact
 _SHORTEST_PREFIX = 4  # of a term that stands for a longer one
 Weighted = Sequence[tuple[str, float, int]]  # (term, weight, number of items that hold it)
 Lengths = tuple[int, Mapping[tuple[str, int], float]]
@@ -50,13 +51,7 @@ class SearchRows(ItemRows):
             for name in names:
                 shares[name] = max(shares.get(name, 0.0), probe.begin[term])
         held |= self._term_frequencies([term for term in shares if term not in held], projects)
-        weighted = [
-            (term, share * inverse_frequency(held[term], items), held[term])
-            for term, share in shares.items()
-            if held[term]
-        ]
-        if probe.rarest:
-            weighted = sorted(weighted, key=lambda one: one[2])[: probe.rarest]
+        weighted = weigh_terms(shares, held, items, probe.rarest)
         chosen: list[int] = []
         here = self._project_id(probe.project) if probe.own and not projects else 0
         if probe.words and (weighted or probe.must is not None):
@@ -269,6 +264,19 @@ class SearchRows(ItemRows):
             model.ON_REQUEST, model.WHOLE, ids,
         )  # fmt: skip
         return came, shown
+
+
+def weigh_terms(
+    shares: Mapping[str, float], held: Mapping[str, int], items: int, rarest: int = 0
+) -> Weighted:
+    """The terms that items hold, with what each counts; of many, so many of the rarest. Weights are
+    whole numbers: their sum is the same in whatever order an engine adds them up."""
+    found = [
+        (term, float(round(share * inverse_frequency(held[term], items) * _WHOLE)), held[term])
+        for term, share in shares.items()
+        if held[term]
+    ]
+    return sorted(found, key=lambda one: one[2])[:rarest] if rarest else found
 
 
 def shorter_terms(term: str) -> list[str]:
