@@ -26,18 +26,8 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from yester.errors import SourceError, StoreChanged, UsageError
+from yester.memories import files
 from yester.memories.categories import category_of
-from yester.memories.files import (
-    FILED,
-    LONGEST_ID,
-    TOLD,
-    MemoryFile,
-    MemoryFolder,
-    draft_from_file,
-    file_from_memory,
-    parse_memory_file,
-    redact_memory_file,
-)
 from yester.memories.lifecycle import memory_transaction, rewrite_memory, set_status
 from yester.memories.memory import Author, plain_form, read_history
 from yester.memories.remember import create_memory, form_from_draft
@@ -48,7 +38,7 @@ from yester.store.contract import Store
 _STATUSES = ("active", "retired", "archived", "superseded")
 # key → (hash in the folder, hash in the store) after the last sync; "" where it was not there
 Base = Mapping[str, tuple[str, ...]]
-Keeper: TypeAlias = "MemoryFolder | StoreKeeper"
+Keeper: TypeAlias = "files.MemoryFolder | StoreKeeper"
 _NEVER = ("", "")
 
 SOURCE = "claude-memory"  # of memories that came from a file
@@ -65,8 +55,8 @@ class Action(Struct, frozen=True):
 
     what: str  # write, take, delete, retire, conflict
     key: str
-    version: MemoryFile | None = None
-    other: MemoryFile | None = None
+    version: files.MemoryFile | None = None
+    other: files.MemoryFile | None = None
     why: str = ""
 
     def __str__(self) -> str:
@@ -77,7 +67,7 @@ class SyncReport(Struct, frozen=True):
     """What a sync did and what it could not do. `base` is for the next one, also where there were
     problems."""
 
-    folder: MemoryFolder
+    folder: files.MemoryFolder
     done: Sequence[Action]
     problems: Sequence[str]
     base: Base
@@ -90,7 +80,7 @@ class SyncReport(Struct, frozen=True):
 # --- the plan ------------------------------------------------------------------------------------
 
 
-def plan_sync(base: Base, folder: MemoryFolder, store: Keeper) -> list[Action]:
+def plan_sync(base: Base, folder: files.MemoryFolder, store: Keeper) -> list[Action]:
     """What must be done, by key. Two equal states give an empty plan, the same states the same."""
     keys = sorted({*base, *folder.memories, *store.memories})
     actions = [_plan_memory(key, base.get(key, _NEVER), folder, store) for key in keys]
@@ -100,7 +90,7 @@ def plan_sync(base: Base, folder: MemoryFolder, store: Keeper) -> list[Action]:
 
 
 def _plan_memory(
-    key: str, before: tuple[str, ...], folder: MemoryFolder, store: Keeper
+    key: str, before: tuple[str, ...], folder: files.MemoryFolder, store: Keeper
 ) -> Action | None:
     here, there = folder.memories.get(key), store.memories.get(key)
     hashes = _hashes_of(key, folder, store)
@@ -114,7 +104,7 @@ def _plan_memory(
             newer, older, where = there, here, "store"
         # A name made from its content: the same conflict again gives the same.
         mark = f"-conflict-{older.hash[:8]}"
-        other = older.with_values(id=f"{older.id[: LONGEST_ID - len(mark)]}{mark}")
+        other = older.with_values(id=f"{older.id[: files.LONGEST_ID - len(mark)]}{mark}")
         why = f"changed on both sides; the {where}'s version keeps the name, the other is "
         return Action("conflict", key, newer, other, why + other.key)
     why = "gone from the other side, but changed since" if here_changed and there_changed else ""
@@ -132,7 +122,7 @@ def _hashes_of(key: str, *sides: Keeper) -> tuple[str, ...]:
     return tuple(one.hash if one else "" for one in found)
 
 
-def _is_hidden(key: str, before: tuple[str, ...], folder: MemoryFolder) -> bool:
+def _is_hidden(key: str, before: tuple[str, ...], folder: files.MemoryFolder) -> bool:
     """Gone, but perhaps only unreadable: what was known of it is still what is known."""
     return bool(before[0] and key not in folder.memories and folder.unread)
 
@@ -141,7 +131,11 @@ def _is_hidden(key: str, before: tuple[str, ...], folder: MemoryFolder) -> bool:
 
 
 def sync_keepers(
-    folder: MemoryFolder, store: Keeper, base: Base, emptied: bool = False, dry_run: bool = False
+    folder: files.MemoryFolder,
+    store: Keeper,
+    base: Base,
+    emptied: bool = False,
+    dry_run: bool = False,
 ) -> SyncReport:
     """One sync. `emptied` says that a side which holds nothing any more is meant to; else it is
     refused. A dry run only plans."""
@@ -178,7 +172,7 @@ def sync_keepers(
     )
 
 
-def _carry_out(action: Action, folder: MemoryFolder, store: Keeper) -> None:
+def _carry_out(action: Action, folder: files.MemoryFolder, store: Keeper) -> None:
     """The copy of a conflict comes first: nothing is replaced before it is safe. Where it is known
     already, somebody may have edited it since."""
     for side in (folder, store):
@@ -206,21 +200,21 @@ class StoreKeeper:
 
     def __init__(self, store: Store, project: Project, by: Author) -> None:
         self.name = f"the store ({project.name})"
-        self.memories: dict[str, MemoryFile] = {}
+        self.memories: dict[str, files.MemoryFile] = {}
         self.files: dict[str, MemoFile] = {}  # what memories were last read from, by key
         self._memos: dict[str, Memo] = {}  # as they were when they were looked at
         self._store, self._project, self._by = store, project, by
-        chosen = Filters(projects=(project.key,), types=FILED)
+        chosen = Filters(projects=(project.key,), types=files.FILED)
         for memo in sorted(store.memos(chosen, Paging(statuses=_STATUSES)), key=_id_of):
             # What a program has put as a plain item has no fields to write into a file.
             if memo.version:
                 self._hold_memory(memo)
 
-    def put_memory(self, one: MemoryFile) -> None:
+    def put_memory(self, one: files.MemoryFile) -> None:
         with self._writing(one.key):
             old = self._memos.get(one.key)
             memo = self._create_memory(one) if old is None else self._change_memory(old, one)
-            if raw := redact_memory_file(one):
+            if raw := files.redact_memory_file(one):
                 self._store.put_memo_file(memo.item.id, raw, one.hash)
             self._hold_memory(memo, one.key)
 
@@ -245,15 +239,15 @@ class StoreKeeper:
         successor = max(newer, key=_id_of).slug if newer else ""
         own = memo.item.ref.rpartition("/")[2] if memo.item.source == SOURCE else memo.slug
         name = key.partition("/")[2] or own
-        one = file_from_memory(memo, name, file, history, successor)
+        one = files.file_from_memory(memo, name, file, history, successor)
         if not key and one.key in self.memories:  # one of two has got another category
-            one = file_from_memory(memo, f"{memo.slug[:60]}-{id_}", file, history, successor)
+            one = files.file_from_memory(memo, f"{memo.slug[:60]}-{id_}", file, history, successor)
         key = key or one.key
         self.memories[key], self._memos[key] = one, memo
         if file is not None:
             self.files[key] = file
 
-    def _create_memory(self, one: MemoryFile) -> Memo:
+    def _create_memory(self, one: files.MemoryFile) -> Memo:
         # The identity of what came from a file. It keeps it, whatever its category becomes.
         ref = f"{self._project.key}#{one.key}"
         own = f"memo:{self._project.key}#{one.id}"
@@ -263,7 +257,7 @@ class StoreKeeper:
                 "give it another id"
             )
         self._store.put_project(self._project)
-        draft = draft_from_file(one)
+        draft = files.draft_from_file(one)
         draft = replace(draft, source=SOURCE, ref=ref, epoch=self._trust_time(draft.epoch))
         by = replace(
             self._by,
@@ -273,10 +267,10 @@ class StoreKeeper:
         values = form_from_draft(self._store, draft, self._project, by)
         return create_memory(self._store, draft, values, self._project, by)
 
-    def _change_memory(self, memo: Memo, one: MemoryFile) -> Memo:
+    def _change_memory(self, memo: Memo, one: files.MemoryFile) -> Memo:
         have = plain_form(memo)
-        told = form_from_draft(self._store, draft_from_file(one), self._project, self._by)
-        names = {*TOLD}
+        told = form_from_draft(self._store, files.draft_from_file(one), self._project, self._by)
+        names = {*files.TOLD}
         if not one.tags:
             names.remove("tags")  # else those that were filled in
         if have["status"] != one.status == self.memories[one.key].status:
@@ -290,7 +284,7 @@ class StoreKeeper:
         by = replace(self._by, updated=updated if updated > memo.item.updated else 0)
         return rewrite_memory(self._store, memo, wanted, by, what, root=self._project.root)
 
-    def _refuse_revival(self, memo: Memo, what: str, one: MemoryFile) -> None:
+    def _refuse_revival(self, memo: Memo, what: str, one: files.MemoryFile) -> None:
         """What the user has taken out of use in the store does not come back with an old file, from
         another branch say: only by a file that was written after that."""
         id_ = memo.item.id
@@ -337,7 +331,7 @@ def sync_folder(
 ) -> SyncReport:
     """Bring the files of a folder and a project's memories into step. What both had the last time
     is remembered in the store, for each project and folder."""
-    folder, keeper = MemoryFolder(root), StoreKeeper(store, project, by)
+    folder, keeper = files.MemoryFolder(root), StoreKeeper(store, project, by)
     path = f"{_AGENT}:{project.key}:{root}"
     known = next(iter(store.entries(Source, {"path": path})), None)
     base = _complete_base(known, folder, keeper)
@@ -349,12 +343,12 @@ def sync_folder(
     return report
 
 
-def _complete_base(source: Source | None, folder: MemoryFolder, keeper: StoreKeeper) -> Base:
+def _complete_base(source: Source | None, folder: files.MemoryFolder, keeper: StoreKeeper) -> Base:
     """What both had at the last sync of this folder; of files that are new to it, what the store
     had read elsewhere or imported. Without that an old copy of a file would be a conflict."""
     rows: Any = source.state.get(_BASE, {}) if source else {}
     met = {
-        key: (file.hash, parse_memory_file(file.raw).hash)
+        key: (file.hash, files.parse_memory_file(file.raw).hash)
         for key, file in keeper.files.items()
         if key in folder.memories
     }
@@ -381,7 +375,7 @@ def import_folder(store: Store, root: Path, project: Project, by: Author) -> Imp
     the store as well is left as it is, and named."""
     if not root.is_dir():
         raise SourceError(f"{root}: no such folder; name a project or its .claude/memory")
-    folder, keeper = MemoryFolder(root), StoreKeeper(store, project, by)
+    folder, keeper = files.MemoryFolder(root), StoreKeeper(store, project, by)
     plan = plan_sync(_complete_base(None, folder, keeper), folder, keeper)
     steps = {action.key: action.what for action in plan}
     done: Counter[str] = Counter()

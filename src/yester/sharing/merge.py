@@ -445,7 +445,7 @@ def note_versions(
                 store.append([model.replace(row, head=mark, sent=False)])
         elif memo.version != row.version:
             over = store.get([memo.item.supersedes]) if memo.item.supersedes else []
-            mark = wire.mark_of(memo, over[0].identity if over else None, parents)
+            mark = wire.mark_form(plain_form(memo), over[0].identity if over else None, parents)
             store.append([model.LogVersion(root, mark, parents)])
             store.append(
                 [model.replace(row, head=mark, sent=False, version=memo.version, origin=own)]

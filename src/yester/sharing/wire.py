@@ -13,7 +13,7 @@ Nothing names another record by the id it has in one store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from hashlib import blake2b
 from pathlib import PurePath
@@ -25,7 +25,7 @@ from msgspec import Struct, structs
 from yester import model
 from yester.errors import SourceError
 from yester.ingest.prepare import prepare_item
-from yester.memories.memory import TRUST, Plain, plain_form
+from yester.memories.memory import TRUST, Plain
 from yester.redact import may_hold_secrets, redact, redact_value
 from yester.text.document import content_hash
 from yester.tombstones import Key, Marks
@@ -202,12 +202,8 @@ def root_of(source: str, ref: str) -> str:
     return _digest_value([source, family_ref(ref)])
 
 
-def mark_of(memo: model.Memo, supersedes: model.Identity | None, parents: Sequence[str]) -> str:
-    """The version of a memory that says this, and was made of these."""
-    return mark_form(plain_form(memo), supersedes, parents)
-
-
 def mark_form(form: Plain, supersedes: model.Identity | None, parents: Collection[str]) -> str:
+    """The version of a memory that says this, and was made of these."""
     return _digest_value([form | {"supersedes": supersedes}, sorted(parents)])
 
 
