@@ -86,6 +86,10 @@ def open_transport(url: str, home: Path, environ: Mapping[str, str]) -> Transpor
     )
 
 
+def _put_head_last(files: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
+    return sorted(files.items(), key=lambda pair: pair[0] == HEAD)
+
+
 # --- a folder ------------------------------------------------------------------------------------
 
 
@@ -118,7 +122,7 @@ class Folder:
 
     def write_files(self, files: Mapping[str, bytes]) -> None:
         try:
-            for path, data in sorted(files.items(), key=lambda pair: pair[0] == HEAD):
+            for path, data in _put_head_last(files):
                 folder = (self._root / path).parent
                 if self._leads_away(folder):
                     raise SourceError(f"{folder}: is a link; nothing is written there")
@@ -197,30 +201,22 @@ class Sftp:
 
     def read_files(self, paths: Sequence[str]) -> dict[str, bytes]:
         with TemporaryDirectory(prefix="roam-", dir=self._home / "run") as name:
-            folder = Path(name)
-            gets = (
-                f"-get {self._quote(path)} {_quote(str(folder / str(at)))}"
-                for at, path in enumerate(paths)
-            )
+            parts = {path: Path(name, str(at)) for at, path in enumerate(paths)}
+            gets = (f"-get {self._quote(path)} {_quote(str(to))}" for path, to in parts.items())
             self._run_commands(*gets)
-            parts = {path: folder / str(at) for at, path in enumerate(paths)}
             there = {path: part for path, part in parts.items() if part.exists()}
             sized = {p: part for p, part in there.items() if part.stat().st_size <= MOST_BYTES}
             return {path: part.read_bytes() for path, part in sized.items()}
 
     def write_files(self, files: Mapping[str, bytes]) -> None:
         with TemporaryDirectory(prefix="roam-", dir=self._home / "run") as name:
-            folder, commands = Path(name), list[str]()
-            for above in dict.fromkeys(
-                str(parent) for path in files for parent in reversed(Path(path).parents[:-1])
-            ):
-                commands.append(f"-mkdir {self._quote(above)}")
-            ordered = sorted(files.items(), key=lambda pair: pair[0] == HEAD)
-            for at, (path, data) in enumerate(ordered):
-                (folder / str(at)).write_bytes(data)
-                part = f"{path}.part"
-                commands.append(f"put -f {_quote(str(folder / str(at)))} {self._quote(part)}")
-                commands.append(f"rename {self._quote(part)} {self._quote(path)}")
+            above = (parent for path in files for parent in reversed(Path(path).parents[:-1]))
+            commands = [f"-mkdir {self._quote(one)}" for one in dict.fromkeys(map(str, above))]
+            for at, (path, data) in enumerate(_put_head_last(files)):
+                own, part = Path(name, str(at)), self._quote(f"{path}.part")
+                own.write_bytes(data)
+                commands.append(f"put -f {_quote(str(own))} {part}")
+                commands.append(f"rename {part} {self._quote(path)}")
             self._run_commands(*commands)
 
     def remove_files(self, paths: Collection[str]) -> None:
@@ -317,15 +313,14 @@ class Git:
             path: self._git("hash-object", "-w", "--stdin", given=data).strip()
             for path, data in files.items()
         }
-        said = ""
         for _ in range(_ATTEMPTS):
             self._fetch()
             self._git("read-tree", *([self._tip] if self._tip else ["--empty"]))
             rows = "".join(f"100644 {blob}\t{path}\0" for path, blob in blobs.items())
             rows += "".join(f"0 {'0' * 40}\t{path}\0" for path in gone)
             self._git("update-index", "-z", "--index-info", given=rows.encode())
-            commit = self._git("commit-tree", "-m", "yester", self._git("write-tree").strip())
-            commit = commit.strip()
+            tree = self._git("write-tree").strip()
+            commit = self._git("commit-tree", "-m", "yester", tree).strip()
             pushed = self._try(
                 "push", "-q", *self._serve("receive"),
                 f"--force-with-lease={_BRANCH}:{self._tip}", self._url, f"{commit}:{_BRANCH}",
@@ -334,8 +329,7 @@ class Git:
                 self._git("update-ref", _BRANCH, commit)
                 self._tip = commit
                 return
-            said = _tell_failure(pushed)
-        raise SourceError(f"{self.where}: cannot be pushed to ({said})")
+        raise SourceError(f"{self.where}: cannot be pushed to ({_tell_failure(pushed)})")
 
     def _git(self, *words: str, given: bytes = b"") -> str:
         return self._read_git(*words, given=given).decode("utf-8", "replace")
