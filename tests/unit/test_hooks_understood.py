@@ -27,7 +27,7 @@ from yester.text.edits import edited_lines
 pytestmark = pytest.mark.requirement("CAP-01")
 
 TURN = "11111111-2222-4333-8444-555555555555"
-EVENT = "hook:1770000000000000000-1-aa"
+EVENT = "1770000000000000000-1-aa"
 
 
 @pytest.fixture
@@ -43,11 +43,11 @@ def understood(told, event, hints=None, **more):
 def made(told, event, options=None, session=None, **more):
     """The items of an event in a session that is known like this."""
     payload = told.payload(event, **more)
-    found = read_payload(event, told.cwd, {"CLAUDECODE": "1"}, payload, 5)
+    found = replace(read_payload(event, told.cwd, {"CLAUDECODE": "1"}, payload, 5), id=EVENT)
     projects = Projects({})
     project = projects.by_folder(told.cwd)
     session = session or Session(told.session, "claude-code", project.key, cwd=told.cwd)
-    return add_items(found, payload, session, projects, options or Options(), EVENT).items
+    return add_items(found, payload, session, projects, options or Options()).items
 
 
 # --- what happened -------------------------------------------------------------------------------
@@ -444,7 +444,7 @@ def test_events_that_say_nothing_make_no_item(told, event):
 def test_a_call_without_an_id_is_known_by_its_event(told):
     (found,) = made(told, "PostToolUse", tool_name="Bash", tool_input={"command": "ls"},
                     tool_response={"stdout": "a"})  # fmt: skip
-    assert found.ref == EVENT
+    assert found.ref == f"hook:{EVENT}"
 
 
 def test_a_plan_is_kept_as_a_note_beside_its_call(told):
@@ -482,7 +482,7 @@ _values = st.recursive(
 def test_no_payload_of_any_shape_raises(event, payload):
     told = read_payload(event, "/x", {"CLAUDECODE": "1"}, payload, 5)
     session = Session(told.session, told.agent, "name:x", cwd="/x")
-    for item in add_items(told, payload, session, Projects({}), Options(), "hook:id").items:
+    for item in add_items(told, payload, session, Projects({}), Options()).items:
         assert item.ref
         item.body.encode("utf-8", "replace")
 

@@ -75,7 +75,7 @@ def program(tmp_path):
 @pytest.fixture
 def claude(program, home):
     (home / "run").mkdir(parents=True)
-    return Claude("claude-haiku-5-5", KEY, "", program.path, home)
+    return Claude("claude-haiku-5-5", KEY, "", program.path, home, ())
 
 
 def ask(claude, seconds=20.0):
@@ -145,7 +145,7 @@ def test_its_environment_is_ours_and_switches_capture_off(claude, program, home,
 def test_without_a_key_it_uses_the_users_login(program, home):
     (home / "run").mkdir(parents=True)
     program.tell(GOOD)
-    ask(Claude("claude-haiku-5-5", "", "", program.path, home))
+    ask(Claude("claude-haiku-5-5", "", "", program.path, home, ("~/.claude",)))
     seen = program.seen
     assert seen["argv"][0] == "--safe-mode"  # --bare reads no login
     assert "ANTHROPIC_API_KEY" not in seen["env"]

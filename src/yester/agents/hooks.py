@@ -170,15 +170,10 @@ def _read_output(what: str, payload: Record) -> str | None:
 
 
 def add_items(
-    event: HookEvent,
-    payload: Record,
-    session: Session,
-    projects: Projects,
-    options: Options,
-    fallback: str,
+    event: HookEvent, payload: Record, session: Session, projects: Projects, options: Options
 ) -> HookEvent:
     """The same with its items, made by the transcript's own reader as if the client had written it
-    down. `fallback` identifies a tool call that has no id."""
+    down."""
     reading = Reading(Path(event.session or "hook"), projects, options)
     reading.state = ClaudeCodeState(
         session=event.session, actor=event.actor, cwd=session.cwd, project=session.project,
@@ -190,7 +185,7 @@ def add_items(
     # A transcript dates a call by its beginning.
     reader.epoch = event.epoch - (_read_duration(payload) if event.tool else 0)
     items = []
-    for record in _make_records(event, payload, fallback):
+    for record in _make_records(event, payload):
         for item in filter(reading.keeps, reader.read_record(record)):
             if item.ref == _MADE_UP:
                 item = replace(item, ref=item.alias, alias="")
@@ -199,13 +194,15 @@ def add_items(
     return replace(event, items=tuple(items), skipped=dict(reading.skipped))
 
 
-def _make_records(event: HookEvent, payload: Record, fallback: str) -> Iterator[dict[str, Any]]:
-    """The event as the lines of a transcript that the client would write."""
+def _make_records(event: HookEvent, payload: Record) -> Iterator[dict[str, Any]]:
+    """The event as the lines of a transcript that the client would write. A tool call that has no
+    id is known by the event's."""
     user, assistant = ({"type": who, "uuid": _MADE_UP} for who in ("user", "assistant"))
     if event.what == "prompt":
         yield user | {"message": {"content": event.prompt}}
     elif event.what in ("tool", "failure"):
-        key, given = text_at(payload, "tool_use_id") or fallback, payload.get("tool_input")
+        key, given = text_at(payload, "tool_use_id"), payload.get("tool_input")
+        key = key or f"hook:{event.id}"
         call = {"type": "tool_use", "id": key, "name": event.tool, "input": given}
         yield assistant | {"message": {"content": [call]}}
         response = payload.get("tool_response", payload.get("tool_result"))

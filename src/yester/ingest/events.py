@@ -168,8 +168,7 @@ class Events(Struct, dict=True):
             reason = reason or "skipped tool"
         if reason or find_agent(told.agent).bell:
             return _Judged(told, skipped=reason)
-        fallback = f"hook:{told.id}"
-        told = hooks.add_items(told, payload, session, self.projects, self._options, fallback)
+        told = hooks.add_items(told, payload, session, self.projects, self._options)
         if any(map(prepare.is_own_answer, told.items)):
             return _Judged(replace(told, items=()), skipped="own answer")
         if told.tool:

@@ -235,13 +235,7 @@ class Claude:
     calls = 6
 
     def __init__(
-        self,
-        model: str,
-        key: str,
-        url: str,
-        program: Path,
-        home: Path,
-        folders: Sequence[str] = ("~/.claude",),
+        self, model: str, key: str, url: str, program: Path, home: Path, folders: Sequence[str]
     ) -> None:
         self.name = model
         self._key, self._url, self._program, self._home = key, url, program, home

@@ -355,16 +355,15 @@ def install_agent(place: Place) -> None:
             step.path.unlink(missing_ok=True)
             step.path.symlink_to(step.target)
             continue
-        earlier = changed.get(str(step.path))
-        before, ours = _read_text(step.path), earlier.ours if earlier else {}
+        file = str(step.path)
+        former = changed.get(file) or Changed(file, _read_text(step.path), "")
         if step.ours:
-            _rewrite_document(step.path, ours, step.ours)
+            _rewrite_document(step.path, former.ours, step.ours)
         else:
             server = _read_server(place.home)
             _run_program(place, [*place.agent.setup.add, server["command"], *server["args"]])
-        before = earlier.before if earlier else before
         after = _hash_text(_read_text(step.path) or "")
-        changed[str(step.path)] = Changed(str(step.path), before, after, step.ours)
+        changed[file] = Changed(file, former.before, after, step.ours)
     row = msgspec.structs.replace(row, changed=tuple(changed.values()))
     _write_installed(place.home, read_installed(place.home) | {name: row})
 

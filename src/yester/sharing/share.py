@@ -254,11 +254,7 @@ class Sharing(Part):
     """One run for one project. `is_private` is asked before anything is sent."""
 
     def __init__(
-        self,
-        side: Side,
-        share: Share,
-        server: TeamServer,
-        is_private: Callable[[str], bool] = lambda _: False,
+        self, side: Side, share: Share, server: TeamServer, is_private: Callable[[str], bool]
     ) -> None:
         super().__init__(side)
         self.share, self.report = share, ShareReport(share.project)

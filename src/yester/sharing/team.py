@@ -33,6 +33,8 @@ from yester.tombstones import Marks
 STORED, SAME = "stored", "same"
 _ENDS = ("gone", "forgotten")  # kinds of lines behind which nothing is left of an item
 _PAGE = 500  # lines
+Rows = Sequence[model.TeamLine]
+Named = tuple[wire.Line, model.TeamLine]  # a line as it will be told, and its row
 _WITHDRAWN = (1 << 53) - 1  # the batch that no other follows
 _MOST_BYTES = 4_000_000  # of an answer
 _MARK_BYTES = 16
@@ -181,7 +183,7 @@ class Member:
                 known.setdefault(row.digest, []).append(row)
             elif row.kind == "item":
                 elsewhere.append(row)
-        new: list[tuple[wire.Line, model.TeamLine]] = []
+        new: list[Named] = []
         for at, line, row in wanted:
             outcome = self._judge_line(row, known.get(row.digest, []))
             results[at] = outcome
@@ -193,9 +195,7 @@ class Member:
             self._write_lines(project, new, here, elsewhere)
         return results
 
-    def _name_line(
-        self, anchor: str, project: str, line: wire.Line
-    ) -> tuple[wire.Line, model.TeamLine]:
+    def _name_line(self, anchor: str, project: str, line: wire.Line) -> Named:
         """As it will be told and stand in the rows; SourceError where it is not this member's to
         tell."""
         owner, kind, mark = self._user, "", ""
@@ -243,7 +243,7 @@ class Member:
         )
         return line, row
 
-    def _judge_line(self, row: model.TeamLine, known: Sequence[model.TeamLine]) -> str:
+    def _judge_line(self, row: model.TeamLine, known: Rows) -> str:
         if row.kind == "forgotten":
             return SAME if any(one.kind == "forgotten" for one in known) else STORED
         if any(one.kind == "forgotten" for one in known):
@@ -257,13 +257,7 @@ class Member:
         found = [one for one in known if one.kind == row.kind]
         return SAME if found and found[-1].mark == row.mark else STORED
 
-    def _write_lines(
-        self,
-        project: str,
-        new: Sequence[tuple[wire.Line, model.TeamLine]],
-        old: Sequence[model.TeamLine],
-        elsewhere: Sequence[model.TeamLine],
-    ) -> None:
+    def _write_lines(self, project: str, new: Sequence[Named], old: Rows, elsewhere: Rows) -> None:
         latest = {(row.digest, row.mark if row.kind == "memory" else ""): row for _, row in new}
         chosen = [pair for pair in new if any(pair[1] is row for row in latest.values())]
         over = {row.digest for _, row in chosen if row.kind in _ENDS}
@@ -285,7 +279,7 @@ class Member:
         gone = [model.replace(_form_gone(row), anchor=items[row.digest].anchor) for row in moved]
         self._rows.put_team_lines([*gone, *told])
 
-    def _take_out(self, project: str, rows: Sequence[model.TeamLine]) -> None:
+    def _take_out(self, project: str, rows: Rows) -> None:
         """Items of these lines, and every version of a memory, with all that is known of them."""
         ids, roots = set[int](), set[str]()
         for row in rows:

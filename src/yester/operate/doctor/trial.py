@@ -14,6 +14,7 @@ import msgspec
 
 from yester.agents.hooks import TRIAL
 
+Environ = Mapping[str, str]
 _TRIED_SECONDS = 15.0  # the client waits 10
 
 # What events carry, each some of it: a hook looks at what its event has.
@@ -45,11 +46,7 @@ class Trial(NamedTuple):
 
 
 def time_program(
-    words: Sequence[str],
-    sent: bytes,
-    cwd: Path,
-    environ: Mapping[str, str],
-    patience: float = _TRIED_SECONDS,
+    words: Sequence[str], sent: bytes, cwd: Path, environ: Environ, patience: float = _TRIED_SECONDS
 ) -> Trial:
     began = time.monotonic()
     try:
@@ -83,9 +80,7 @@ def encode_request(method: str, number: int | None = None, params: Any = _INITIA
     return msgspec.json.encode(request if number is None else {**request, "id": number})
 
 
-def ask_server(
-    words: Sequence[str], method: str, params: Any, environ: Mapping[str, str], cwd: Path
-) -> Any:
+def ask_server(words: Sequence[str], method: str, params: Any, environ: Environ, cwd: Path) -> Any:
     """What a server answers to one request after the usual beginning; None where it does not. It is
     kept open until then: some end with their input, whatever they were about to say."""
     sent = [encode_request("initialize", 1), encode_request("initialized", params={})]
