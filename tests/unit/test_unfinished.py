@@ -58,6 +58,10 @@ def test_what_work_leaves_open_is_heard(closing, left):
         "The tides are printed. Shall I add the moon phases?",
         "The tides are printed. 0 failed, 43 passed.",
         "The tides are printed.\n\n- Fixed the two tests that could not reach the gauge",
+        "The tides are printed.\n\n- Table (line 8): Added a warning that tides may not be tested",
+        "The tides are printed. I did not run the tests because this only moves a page.",
+        "The tides are printed. actionlint is not installed here, so I could not run it.",
+        "The tides are printed. A berth is only told where its path hasn't been seen before.",
     ],
 )
 def test_what_was_mended_quoted_or_offered_is_not_open(closing):

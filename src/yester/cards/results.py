@@ -114,8 +114,6 @@ def _choose_result(looked: Looked, closing: Item, gate: Gate) -> tuple[str, str]
     """What the reader finds, where a message says its result there; else where it does."""
     read, results = _read_title(looked, gate), _find_results(closing, gate)
     undecided = _pattern("asks to decide").search(closing.body[-400:]) is not None
-    if undecided and read is not None and "result" not in find_cues(read[1] or read[0]):
-        read = None  # what has still to be decided is no result
     if read is not None:
         if read[1] in (one.text for one in results) or titles.commit_type(read[0]):
             return read
@@ -123,11 +121,8 @@ def _choose_result(looked: Looked, closing: Item, gate: Gate) -> tuple[str, str]
             said = [one for one in _own_statements(closing, gate) if one.kind == "paragraph"]
             results += [one for one in said if _NOW.search(one.text) and _says_result(one)]
         return _first_title(results) or read
-    heading = titles.heading_title(closing)
     if found := _first_title(results):
         return found
-    if heading and says_something(heading):
-        return heading, "heading"
     results = [one for one in split_statements(closing.body) if _says_result(one)]
     if not undecided:
         told = _answers(looked, closing, gate)

@@ -37,6 +37,8 @@ _QUESTION = re.compile(r"[?？]\W*\Z")
 _UNTICKED = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}\.)[ \t]+(?:\[ \]|🚧|⏳)[ \t]*(\S.*)$", re.M)
 _QUOTED = re.compile(r"\"[^\"]{0,200}\"|“[^”]{0,200}”")
 _FORMER = re.compile(r"(?:when|previously|root cause|the (?:problem|issue|cause) was)\b", re.I)
+# That a check was not run, with the reason, leaves nothing to do.
+_NOT_RUN = re.compile(r"\bnot run\b.*\bbecause\b|n't run\b.*\bsince\b|\bnot installed\b", re.I)
 _SAYS_NOTHING = re.compile(r"(?:no|none|nothing|nichts|keine?)\b", re.I)
 _COMMITTED = re.compile(r"(?:committed|amended)\b.*\b(?:not |un)pushed\b", re.I)
 
@@ -135,7 +137,10 @@ def _find_loose(said: Sequence[Statement]) -> frozenset[int]:
 def _has_loose_end(one: Statement) -> bool:
     """Not in what was done, how it was before, what is quoted or explained away."""
     text = _QUOTED.sub("", one.text)
-    if one.kind == "bullet" and "result" in find_cues(text):
+    parts = (text, text.partition(": ")[2])
+    if one.kind == "bullet" and any("result" in find_cues(part) for part in parts):
+        return False
+    if _NOT_RUN.search(text):
         return False
     if _FORMER.match(text) or _QUESTION.search(text) or _pattern("explained away").search(text):
         return False
