@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from yester.context.talk import trivial
+from yester.context.talk import asks_back, trivial
 from yester.model import Filters, Hit, Item, Paging, replace
 from yester.recall import floor
 from yester.recall.floor import judge_hits
@@ -86,28 +86,11 @@ def read_before(store: Store, prompt: Item) -> tuple[str, list[str]]:
     return said, [*edited, *(name for item in items for name in item.files_read)]
 
 
-class Cards:
-    """The cards of turns, by session and number of the prompt."""
-
-    def __init__(self, store: Store) -> None:
-        found = store.select(Filters(kinds=("summary",), types=("turn",)), Paging(_MANY))
-        self._by_turn = {(card.session, card.prompt_number): card for card in found}
-
-    def shown_hit(self, hit: Hit) -> Hit | None:
-        """A hit as it would be told: with the words of its card; None where it has none."""
-        card = self._by_turn.get((hit.session, hit.prompt_number))
-        if card is None:
-            return None
-        words = "\n".join((card.title, card.body, *card.sections.values(), *card.files))
-        return replace(hit, excerpt=words)
-
-
 def ask_prompts(
     home: Path, labels: Mapping[tuple[Turn, Turn], int], words: bool
 ) -> Iterator[Asking]:
     store = open_store(home, now=0)
     embedder = None if words else open_embedder({}, home)
-    cards = Cards(store)
     weights = replace(Weights(), words=80, nearest=60)
     for prompt in store.select(Filters(kinds=("prompt",)), Paging(_MANY)):
         if trivial(prompt.body) or prompt.actor:
@@ -118,16 +101,16 @@ def ask_prompts(
             now=prompt.epoch, project=prompt.project, own=4,
         ).in_conversation(said, prompt.session, files)  # fmt: skip
         answer = answer_question(store, asked, weights, embedder)
-        hits = [cards.shown_hit(hit) or hit for hit in answer.hits]
-        judged = judge_hits(hits, prompt.body, answer.project, prompt.epoch)
+        now = 0 if asks_back(prompt.body, begins=not said) else prompt.epoch
+        judged = judge_hits(answer.hits, prompt.body, answer.project, now)
         own, foreign = [], 0.0
         for one in judged:
             if one.hit.project != answer.project:
                 foreign = max(foreign, one.chance)
-            elif one.hit.excerpt:
+            elif one.hit.kind == "summary" and one.hit.type == "turn":
                 turn = one.hit.session, one.hit.prompt_number
                 label = labels.get(((prompt.session, prompt.prompt_number), turn))
-                own.append(Line(_facts_of(one, hits, prompt.epoch), one.chance, label))
+                own.append(Line(_facts_of(one, answer.hits, prompt.epoch), one.chance, label))
         yield Asking(prompt.session, prompt.project, own, foreign)
     store.close()
 

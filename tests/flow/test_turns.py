@@ -8,6 +8,7 @@ import yester
 from tests.distilling import Story, distilled
 from yester.context.block import Here
 from yester.context.prompt import at_prompt
+from yester.context.talk import asks_back
 from yester.errors import ConfigError
 from yester.git import Signals
 from yester.model import Filters
@@ -203,3 +204,25 @@ def test_a_turn_is_told_by_the_first_160_characters_of_its_prompt(memory):
     (turn,) = list_turns(memory, TurnsRequest()).turns
     assert 150 < len(turn.title) <= 160
     assert (turn.card, turn.status, turn.files) == (0, "", [])
+
+
+@pytest.mark.requirement("REC-17")
+def test_a_plan_that_nobody_has_begun_is_not_told_at_a_prompt(memory):
+    story = Story("s1", named_project("harbour").key)
+    story.prompt("How could port/tides.py keep its sessions open?")
+    story.reads("port/tides.py")
+    story.refuses("ExitPlanMode", {"plan": "# Plan: Keep the sessions of port/tides.py open"})
+    story.store(memory.store, 0)
+    distilled(memory.store)
+    prompt = "Which sessions does port/tides.py keep open?"
+    told = at_prompt(memory.store, prompt, Here(named_project("harbour"), "s2", NOW * 1000))
+    assert told.text == ""
+    assert "a plan that nobody has begun" in {one.why.partition(": ")[2] for one in told.left}
+
+
+@pytest.mark.requirement("REC-17")
+def test_again_asks_for_earlier_sessions_where_a_session_begins_and_for_itself_later():
+    assert asks_back("Tell me again how ships are moored", begins=True)
+    assert not asks_back("Run it again", begins=False)
+    assert not asks_back("Check it again", begins=True)
+    assert asks_back("Why did we moor ships in pairs?", begins=False)

@@ -59,7 +59,7 @@ def test_a_turn_loses_with_age_and_what_is_of_no_turn_with_length(lead, names, a
 
 def test_what_stands_out_is_shown_and_what_does_not_is_not_however_well_it_fits():
     assert shown([hit(1, 0.8), *crowd(0.5)]) == {1}
-    assert shown([hit(1, 0.8, turn=3), *crowd(0.4, turn=2)]) == {1}
+    assert shown([hit(1, 0.95, turn=3), *crowd(0.4, turn=2)]) == {1}
     assert shown([hit(n, 0.9 - n / 1_000) for n in range(12)]) == set()
     assert shown([hit(n, 0.9 - n / 1_000, turn=1) for n in range(12)]) == set()
 
@@ -67,6 +67,7 @@ def test_what_stands_out_is_shown_and_what_does_not_is_not_however_well_it_fits(
 def test_a_turn_that_shares_names_need_not_stand_out_so_far():
     plain = [hit(1, 0.7, turn=3), *crowd(0.5, turn=2)]
     assert shown(plain) == set()
+    assert shown([hit(1, 0.9, turn=3), *crowd(0.5, turn=2)]) == set()
     named = [replace(plain[0], text="rounds in mill/stone.py"), *plain[1:]]
     assert shown(named, "the stone in mill/stone.py") == {1}
     (best, *_) = judge_hits(named, "the stone in Mill/Stone.py", "mill", NOW)
@@ -74,8 +75,8 @@ def test_a_turn_that_shares_names_need_not_stand_out_so_far():
 
 
 def test_an_older_turn_must_stand_out_further():
-    assert shown([hit(1, 0.85, turn=3, days=0), *crowd(0.45, turn=2)]) == {1}
-    assert shown([hit(1, 0.85, turn=3, days=9), *crowd(0.45, turn=2)]) == set()
+    assert shown([hit(1, 1.0, turn=3, days=0), *crowd(0.45, turn=2)]) == {1}
+    assert shown([hit(1, 1.0, turn=3, days=9), *crowd(0.45, turn=2)]) == set()
 
 
 def test_what_another_project_has_must_show_more():
@@ -123,7 +124,8 @@ def test_to_who_asks_for_the_past_nothing_is_too_old():
     [
         ("see port/tides.py, EnsureSetup and snake_case", ["port/tides.py", "EnsureSetup", "snake_case"]),  # noqa: E501
         ("#41, but neither #1 nor a well-known tide", ["#41"]),
-        ("just words. And more", []),
+        ("just words, e.g. these. And more", []),
+        ("see https://forge.dev/harbour/issues/7668", ["forge.dev/harbour/issues/7668", "#7668"]),
     ],
 )  # fmt: skip
 def test_names_are_identifiers_paths_and_numbers_of_issues(text, names):

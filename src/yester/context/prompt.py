@@ -82,7 +82,7 @@ def at_prompt(store: Store, prompt: str, here: Here, given: Given | None = None)
         prompt = f"{prompt[:half]}\n{prompt[-half:]}"
     answer = _ask_store(store, prompt, here)
     # Who asks for what was before does not mind how long ago it was.
-    now = 0 if asks_back(prompt) else here.now
+    now = 0 if asks_back(prompt, begins=not here.before) else here.now
     judged = judge_hits(answer.hits, prompt, answer.project, now)
     by_id = {one.hit.id: one for one in judged}
     for one in judged:
@@ -100,7 +100,7 @@ def at_prompt(store: Store, prompt: str, here: Here, given: Given | None = None)
     for hit, _, names, _ in (by_id[one.id] for one in ordered):
         own = hit.project == answer.project
         loaded = hit.project in (answer.project, GLOBAL.name) and loads_itself(here.client, hit.ref)
-        why, told = _choose_words(store, prompt, hit, loaded, given, page, cards)
+        why, told = _choose_words(store, hit, loaded, given, page, cards)
         if told is None:
             page.left.append(Left(hit.id, hit.score, why))
             continue
@@ -154,7 +154,7 @@ class _Cards:
 
 
 def _choose_words(
-    store: Store, prompt: str, hit: Hit, loaded: bool, given: Given, page: Page, cards: _Cards
+    store: Store, hit: Hit, loaded: bool, given: Given, page: Page, cards: _Cards
 ) -> tuple[str, Hit | Item | None]:
     """What is told of a hit that fits: its card, itself, the answer to a prompt; else why not."""
     card = cards.by_id.get(hit.id)
@@ -171,8 +171,8 @@ def _choose_words(
             told = _find_answer(store, hit) if hit.kind == "prompt" else hit
     if told is None or (hit.kind == "note" and hit.session):
         return "says little: no card", None  # plans and lists of a session long over
-    if card is not None and is_unstarted(card) and card.title in prompt:
-        return "the very plan that the prompt holds", None
+    if card is not None and is_unstarted(card):
+        return "says little: a plan that nobody has begun", None
     if little := says_little(told):
         return f"says little: {little}", None
     if any(id_ in given.known for id_ in (hit.id, told.id, *hit.parts)):

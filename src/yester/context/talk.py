@@ -105,9 +105,11 @@ def _next_word(text: str, at: int) -> int:
     return word.start() if word else len(text)
 
 
-def asks_back(prompt: str) -> bool:
-    """Does a prompt itself ask for what was before ("why did we …", "as last time")?"""
-    return bool(load_pattern("talk", "asks back").search(prompt[:_LONG]))
+def asks_back(prompt: str, begins: bool) -> bool:
+    """Does a prompt itself ask for what was before ("why did we …", "as last time")? "Tell me
+    again" does where a session begins; later it means what this session has just said."""
+    names = ("asks back", "asks again") if begins else ("asks back",)
+    return any(load_pattern("talk", name).search(prompt[:_LONG]) for name in names)
 
 
 # --- what was found ------------------------------------------------------------------------------

@@ -24,6 +24,9 @@ from yester.text.terms import query_terms
 # of no turn (a memory, a note) does not age; it passes where it stands as far out as what readers
 # of other sets called right.
 CONSTANT, LEAD, NAMES, AGE = -1.45, 3.1, 1.0, -0.62
+# Of a turn, among many, that shares no name with the prompt: words and a meaning are always near
+# something, so it must stand farther out.
+NAMELESS = -0.5
 NO_TURN, LONG = 0.4, -1.0  # … and less for each e-fold over so many characters:
 STRANGER = -0.4  # what another project has
 LEAST_CHANCE = 0.42
@@ -39,8 +42,9 @@ _MOST_HOLDING = 3  # of a dozen hits
 _UNRELATED, _FOR_NOTHING = 0.25, 0.3
 _NEXT, _LONG_PROMPT = 0.5, 24
 _NAME = re.compile(
-    r"#\d{2,}|(?<![A-Za-z_])[A-Za-z_][\w-]{0,99}(?:[./_][\w-]{1,99})+|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*"
+    r"#\d{2,}|(?!(?i:e\.g|i\.e)\b)(?<![A-Za-z_])[A-Za-z_][\w-]{0,99}(?:[./_][\w-]{1,99})+|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*"
 )
+_NUMBERED = re.compile(r"/(?:issues|pull|merge_requests)/(\d{2,9})\b")
 
 
 class Judged(NamedTuple):
@@ -54,12 +58,13 @@ class Judged(NamedTuple):
 
 def find_names(text: str) -> dict[str, str]:
     """Identifiers, paths and numbers of issues: in lower case → as they are written."""
-    return {name.lower(): name for name in _NAME.findall(text)}
+    numbers = (f"#{number}" for number in _NUMBERED.findall(text))
+    return {name.lower(): name for name in (*_NAME.findall(text), *numbers)}
 
 
 def judge_hits(hits: Sequence[Hit], prompt: str, project: str, now: int) -> list[Judged]:
-    """Explained hits for a prompt in this project (its name), the best first; with `now` 0,
-    nothing is too old.
+    """Explained hits for a prompt in this project (its name), the best first; with `now` 0, what
+    was before is asked for: nothing is too old, and it need not be named.
 
     Leave out beforehand what is not to be shown anyway: the question itself, already recorded,
     would be its own best answer.
@@ -76,6 +81,9 @@ def judge_hits(hits: Sequence[Hit], prompt: str, project: str, now: int) -> list
     matched = [max(hit.factors.get("matched", 0.0), hit.score - _FOR_NOTHING) for hit in hits]
     best, second = sorted([*matched, 0.0, 0.0], reverse=True)[:2]
     next_share = _NEXT * min(1.0, len(set(query_terms(prompt))) / _LONG_PROMPT)
+    # Who names an issue is about that one, and what shares no name is not.
+    numbered = any(name.startswith("#") for name in asked)
+    nameless = NAMELESS * ((not few) + numbered) if now else 0.0
     judged = []
     for hit, match in zip(hits, matched, strict=True):
         # A name that many have (the user's folder, in every path) says nothing of one of them.
@@ -87,7 +95,7 @@ def judge_hits(hits: Sequence[Hit], prompt: str, project: str, now: int) -> list
         stranger = hit.project != project
         if hit.prompt_number:
             days = 0.0 if few else (now - hit.epoch * 1000) / DAY
-            evidence = turn_evidence(lead, len(names), days, stranger)
+            evidence = turn_evidence(lead, len(names), days, stranger) + nameless * (not names)
         else:
             evidence = other_evidence(lead, len(names), len(hit.text), stranger)
         chance = 1 / (1 + exp(-evidence))
