@@ -184,7 +184,8 @@ def choose_candidates(store: Store, question: dict[str, Any], project: bool = Fa
     words = " ".join(question["text"].split()[:12])
     filters = Filters(projects=(f"{question['project']}-0",)) if project else Filters()
     rows: Any = store
-    terms = dict.fromkeys(parse_query(words).terms, 1.0)
+    query = parse_query(words)
+    terms = dict.fromkeys(query.terms, 1.0)
     rows._share_frequencies(list(terms), filters)
     held = dict(rows._read(2, "SELECT term, items FROM held"))
     weighted = [
@@ -192,7 +193,7 @@ def choose_candidates(store: Store, question: dict[str, Any], project: bool = Fa
         for term in terms
         if (number := held.get(signed_hash(term_hash(term)), 0))
     ]
-    rows._share_choice(weighted, Probe(filters, terms, words=220), [filters])
+    rows._share_choice(weighted, Probe(filters, terms, words=220, must=query.must), [filters])
     list(rows._read(1, "SELECT id FROM chosen"))
     rows._db.forget_reads()
 

@@ -239,12 +239,13 @@ class ServerSearch(Connection, SearchRows):
                 _hashes_of(weighted),
             )  # fmt: skip
             for filters in asked:
-                sql, more = self._choice_sql(weighted, replace(probe, filters=filters))
+                counted = filters == probe.filters  # how many items of these hold a term
+                sql, more = self._choice_sql(weighted, replace(probe, filters=filters), counted)
                 parts.append(f"({sql})")
                 values += more
         self._db.share("chosen", " UNION ALL ".join(parts) or _NOTHING, *values)
 
-    def _choice_sql(self, weighted: Weighted, probe: Probe) -> tuple[str, list[Any]]:
+    def _choice_sql(self, weighted: Weighted, probe: Probe, counted: bool) -> tuple[str, list[Any]]:
         filters, limit = probe.filters, probe.words
         passing = self._passing_of(probe, {term: held for term, _, held in weighted})
         narrowed = bool(filters.projects or passing)
@@ -267,6 +268,9 @@ class ServerSearch(Connection, SearchRows):
             chosen += 1
             left -= postings
         first, rest = by_rarity[:chosen], by_rarity[chosen:] if narrowed else []
+        if counted and passing is None:  # a list of so many is enough: none behind it is looked at
+            enough = (place for place, one in enumerate(by_rarity, 1) if one[2] >= limit)
+            rest = rest[: max(0, next(enough, _LISTS) - chosen)]
         most = _POSTINGS if first[0][2] > _POSTINGS else 0
         if chosen == 1 and not (rest or filters.without_session):
             most = limit  # of a list alone the newest are the best
