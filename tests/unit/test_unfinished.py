@@ -40,6 +40,8 @@ def leave(closing, edited=True):
          ["For now the datum is the one of Esbjerg."]),
         ("The tides are printed. Which datum should be used for the inner berths?",
          ["Which datum should be used for the inner berths?"]),
+        ("The tides are printed. Slips of the old form lose their last line. I did not touch that.",
+         ["Slips of the old form lose their last line."]),
         ("Die Tiden stehen auf dem Zettel. Der Pegel der Innenhäfen fehlt noch.",
          ["Der Pegel der Innenhäfen fehlt noch."]),
         ("潮汐表已经打印。内港的水位还没有处理。", ["内港的水位还没有处理。"]),

@@ -32,6 +32,7 @@ _OFFER = 300  # characters at the end of a message
 _END = 3  # statements at the end of a message
 _FEW_WORDS = 5
 _BEGINNING = 24  # characters by which the line is known that a sentence begins
+_SHORT = 10  # words
 _LEAD = 180  # characters of a sentence that another one leans on
 _QUESTION = re.compile(r"[?？]\W*\Z")
 _UNTICKED = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}\.)[ \t]+(?:\[ \]|🚧|⏳)[ \t]*(\S.*)$", re.M)
@@ -39,6 +40,7 @@ _QUOTED = re.compile(r"\"[^\"]{0,200}\"|“[^”]{0,200}”")
 _FORMER = re.compile(r"(?:when|previously|root cause|the (?:problem|issue|cause) was)\b", re.I)
 # That a check was not run, with the reason, leaves nothing to do.
 _NOT_RUN = re.compile(r"\bnot run\b.*\bbecause\b|n't run\b.*\bsince\b|\bnot installed\b", re.I)
+_IT = re.compile(r"\b(?:it|that|this|them|those|es|das|dies|lo|esto|cela|ça)\b", re.I)
 _SAYS_NOTHING = re.compile(r"(?:no|none|nothing|nichts|keine?)\b", re.I)
 _COMMITTED = re.compile(r"(?:committed|amended)\b.*\b(?:not |un)pushed\b", re.I)
 
@@ -58,7 +60,7 @@ def find_unfinished(turn: View, title: str, gate: Gate) -> list[str]:
             continue
         if _COMMITTED.match(drop_interjection(one.text)):  # of what, the title says
             left[at] = f"{_NOT_YET['push']}: {title}"
-        elif not _is_nameless(one.text):
+        elif not (_is_nameless(one.text) or _leans_back(one)):
             left[at] = one.text
         elif at - 1 not in left:
             before = said[at - 1].text if at and said[at - 1].kind != "heading" else ""
@@ -151,6 +153,11 @@ def _is_nameless(text: str) -> bool:
     for name in ("undone", "filler"):
         text = _pattern(name).sub("", text)
     return not any(map(str.isalnum, text))
+
+
+def _leans_back(one: Statement) -> bool:
+    """Is "it" all that a short sentence says of what is left?"""
+    return count_words(one.text) <= _SHORT and not one.specific and bool(_IT.search(one.text))
 
 
 def _pattern(name: str) -> re.Pattern[str]:

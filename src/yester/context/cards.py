@@ -286,6 +286,8 @@ def add_details(card: Item, facts: Sequence[str], room: int, later: Sequence[Ite
         return card.body
     again = [one for one in later if not set(one.files_modified).isdisjoint(card.files_modified)]
     named = [telling_terms(one.title) for one in again]
+    left = card.sections.get("next_steps", "")  # told as open
+    facts = [fact for fact in facts if fact.rstrip(" .") not in left]
     facts = [fact for fact in facts if not any(_mostly_names(fact, terms) for terms in named)]
     told = [card.body] if card.body else []
     room -= len(card.body)
