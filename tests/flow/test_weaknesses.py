@@ -40,6 +40,20 @@ def test_weakness_1_synonyms_are_understood(remember):
     assert titles(memory.recall("database schema"))[0] == "DB structure constraints"
 
 
+@pytest.mark.requirement("REC-01")
+def test_weakness_1_a_short_form_counts_as_the_word(remember):
+    """A short form is the word: so it does not come last behind all that have one of two words."""
+    memory = remember(
+        "Session: initial database setup", "JSON schema of the public API",
+        "Database backups run at night", "Schema of the event payload changed",
+        "DB structure constraints", "Moved the database to a new host",
+        "The form schema is validated twice", "Colours of the start page",
+    )  # fmt: skip
+    assert titles(memory.recall("database schema"))[0] == "DB structure constraints"
+    memory.add([{"ref": "params", "title": "Params of the init hook"}])
+    assert titles(memory.recall("initialization parameters"))[0] == "Params of the init hook"
+
+
 @pytest.mark.requirement("REC-01", "REC-14")
 def test_weakness_2_prefixes_match_both_ways(remember):
     memory = remember({"title": "Where it lives", "tags": ["config"]}, "Nothing of the kind")

@@ -31,7 +31,7 @@ from yester.recall.rank import (
     sort_ranked,
 )
 from yester.store.contract import Store
-from yester.text.query import Query, other_names
+from yester.text.query import Query, is_short_form, other_names
 from yester.text.terms import text_terms
 
 if TYPE_CHECKING:
@@ -173,8 +173,9 @@ class Search:
         shares = dict.fromkeys((*query.terms, *query.prefixes), 1.0)
         for term in query.terms:
             for group in self._other_names.get(term, ()):
+                share = self._share_of_name(term, group) / len(group)
                 for other in group:
-                    shares[other] = max(shares.get(other, 0.0), weights.synonym / len(group))
+                    shares[other] = max(shares.get(other, 0.0), share)
         paths = tuple(dict.fromkeys(_PATH.findall(text)))[:_MOST_PATHS] if weights.named else ()
         vector = None
         if embedder is not None and weights.vector and query.must is None:
@@ -194,12 +195,18 @@ class Search:
         weights, alike = self._weights, self.result.alike
         wanted = []
         for term in self._query.terms:
-            others = [(group, weights.synonym) for group in self._other_names.get(term, ())]
+            names = self._other_names.get(term, ())
+            others = [(group, self._share_of_name(term, group)) for group in names]
             others += [((name,), weights.prefix) for name in alike.get(term, ())]
             wanted.append(Wanted(term, tuple(others)))
         for prefix in self._query.prefixes:
             wanted.append(Wanted(prefix, tuple(((name,), 1.0) for name in alike.get(prefix, ()))))
         return wanted
+
+    def _share_of_name(self, term: str, group: Sequence[str]) -> float:
+        """How much of a match another name of a term is."""
+        short = len(group) == 1 and is_short_form(term, group[0])
+        return self._weights.short if short else self._weights.synonym
 
     # --- what stands beside it ---------------------------------------------------------------
 

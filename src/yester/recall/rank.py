@@ -144,6 +144,7 @@ class Weights:
     # What a tool printed holds every word of what it was about; what was said or found out says it.
     printed: float = 0.8
     synonym: float = 0.4
+    short: float = 0.98  # as "db" is "database": the same word, in fewer letters
     prefix: float = 0.4
     neighbour: float = 0.5  # share of the words of the message before and of the one behind
     phrase: float = 0.1

@@ -243,3 +243,10 @@ def other_names(asked: Sequence[str]) -> dict[str, tuple[Names, ...]]:
             for term in names:
                 found[term].update(others)
     return {term: tuple(others) for term, others in found.items() if others}
+
+
+def is_short_form(one: str, other: str) -> bool:
+    """Is one the other with letters left out, as "db" is "database"?"""
+    short, long = sorted((one, other), key=len)
+    rest = iter(long)
+    return short[:1] == long[:1] and all(letter in rest for letter in short)
