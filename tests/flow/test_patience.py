@@ -11,7 +11,8 @@ import time
 import pytest
 
 from tests.capturing import Told, leave, until
-from yester.capture.spool import ENDED_WORKER, open_spool
+from yester.capture.spool import ENDED_WORKER, event_time, open_spool
+from yester.operate.doctor import examine_quickly
 
 KEY = "sk-ant-api03-" + "Zq8" * 20
 
@@ -109,6 +110,17 @@ def test_events_that_nobody_takes_in_are_taken_in_by_the_next_command(run, home,
     until(lambda: not event.exists())
     run("worker", "stop")
     assert [path for path in home.rglob("*") if path.is_file() and holds_key(path)] == []
+
+
+@pytest.mark.requirement("CAP-09", "OPS-04")
+@pytest.mark.parametrize(("minutes", "state"), [(0, "ok"), (11, "problem")])
+def test_events_that_nobody_has_taken_in_for_minutes_are_no_check_mark(home, minutes, state):
+    leave(home, Told().prompt("Why is the import slow?"))
+    (event,) = (home / "spool" / "new").iterdir()
+    now = event_time(event.name) + minutes * 60_000
+    (found,) = [one for one in examine_quickly(home, now) if one.check == "spool"]
+    assert found.state == state
+    assert bool(found.fix) is (state == "problem")
 
 
 @pytest.mark.requirement("CAP-09")
