@@ -12,7 +12,7 @@ from yester.cards.drafts import Draft, Gate, Looked
 from yester.cards.observations import observe_turn
 from yester.cards.outcomes import find_outcomes
 from yester.cards.sessions import DistilReport, distil_session
-from yester.cards.status import Changes, judge_turns
+from yester.cards.status import Changes, judge_turns, narrow_turn
 from yester.cards.turns import LOOK_BACK, DistilRules, View, group_turns, read_step
 from yester.ingest.prepare import prepare_item
 from yester.model import DISTILLED, Event, Item, Queue, Session, ToolCall, replace
@@ -126,7 +126,11 @@ class Story:
         commits, came_out = changes.commits_by_turn(LOOK_BACK), find_outcomes(turns, LOOK_BACK)
         found = zip(turns, judged, commits, came_out, strict=True)
         return [
-            Looked(*one, subject=changes.find_subject(at, LOOK_BACK))
+            Looked(
+                narrow_turn(one[0], one[1]),
+                *one[1:],
+                subject=changes.find_subject(at, LOOK_BACK),
+            )
             for at, one in enumerate(found)
         ]
 

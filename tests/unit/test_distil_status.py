@@ -119,6 +119,76 @@ HISTORIES = {
         lambda s: (changed(s), s.commits("Use one connection per call"), s.says("Committed.")),
         ["done: committed abc1234"],
     ),
+    "tried and put back, and the file that was added is removed": (
+        lambda s: (s.prompt("Sort the berths by a heap"), edit(s),
+                   s.replaces("pay/heap.py", "", "class Heap:\n    pass\n"),
+                   s.ran("pytest -q", "9 passed in 0.31s"), edit(s, old=NEW, new=OLD),
+                   s.ran("rm pay/heap.py && pytest -q", "9 passed in 0.31s"),
+                   s.says("The heap is slower, since it is built anew for every ship.")),
+        ["reverted: edited back"],
+    ),
+    "a file is added and another one removed": (
+        lambda s: (s.prompt("Sort the berths by a heap"),
+                   s.replaces("pay/heap.py", "", "class Heap:\n    pass\n"),
+                   s.ran("rm pay/sorted.py && pytest -q", "9 passed in 0.31s"), s.says("Done.")),
+        ["done: `pytest -q` 9 passed"],
+    ),
+    "put back by the next turn, which does nothing else": (
+        lambda s: (changed(s), s.says("Done."), s.prompt("too slow, as it was please"),
+                   edit(s, old=NEW, new=OLD), s.says("It is as it was.")),
+        ["reverted: edited back", "answered"],
+    ),
+    "put back by the next turn, which commits it": (
+        lambda s: (changed(s), s.commits("One connection per call"), s.says("Done."),
+                   s.prompt("too slow, as it was please"), edit(s, old=NEW, new=OLD),
+                   s.commits("Share the session again", hash_="bcd2345"), s.says("It is back.")),
+        ["reverted: edited back", "done: committed bcd2345"],
+    ),
+    "overruled by the next prompt, and only that is committed": (
+        lambda s: (s.prompt("Wait for 60 seconds"), edit(s, new="WAIT = 60\n"), s.says("Done."),
+                   s.prompt("no, make it 15, the harbour reports every 15 seconds"),
+                   edit(s, old="WAIT = 60\n", new="WAIT = 15\n"), s.commits("Wait for 15 s"),
+                   s.says("Done.")),
+        ["reverted: changed again at the next prompts", "done: committed abc1234"],
+    ),
+    "gone on with in the next turn, and committed there": (
+        lambda s: (s.prompt("Wait for 60 seconds"), edit(s, new="WAIT = 60\n"), s.says("Done."),
+                   s.prompt("now the same for the pilot"),
+                   edit(s, old="WAIT = 60\n", new="WAIT = PILOT_WAIT = 60\n"),
+                   s.commits("Wait for 60 s"), s.says("Done.")),
+        ["done: committed abc1234", "done: committed abc1234"],
+    ),
+    "a question that a failing check answers": (
+        lambda s: (s.prompt("does it build for the tablet?"),
+                   s.fails("cargo check --target arm", "error[E0433]: no `unix` in `os`", 101),
+                   s.says("No. `src/serial.rs` opens the port by a raw descriptor, so it does not "
+                          "build for the tablet at all; it would need another crate there, which "
+                          "does the same for all of them.")),
+        ["answered"],
+    ),
+    "a check that was asked for fails": (
+        lambda s: (s.prompt("run the tests"), s.fails("pytest -q", "2 failed, 7 passed in 0.41s"),
+                   s.says("Two of them fail.")),
+        ["failed: `pytest -q` 2 failed"],
+    ),
+    "a program that is no known check refuses the change": (
+        lambda s: (changed(s, "Make the tariff incremental"),
+                   s.fails("tarifftool load tariff", "column updated_at does not exist", 1),
+                   s.says("The incremental tariff can't work as things stand: it has no date.")),
+        ["failed: `tarifftool load tariff` failed"],
+    ),
+    "a program that is no known check fails on the way": (
+        lambda s: (changed(s, "Make the tariff incremental"),
+                   s.fails("tarifftool load tariff", "column updated_at does not exist", 1),
+                   s.says("The tariff is incremental now.")),
+        ["changed: not verified"],
+    ),
+    "nothing was changed, and what should mend it fails": (
+        lambda s: (s.prompt("the certificate of the mail server is not renewed, fix it"),
+                   s.fails("ansible-playbook site.yml -t cert", "FAILED! => too many", 2),
+                   s.says("The authority refuses: five certificates were made this week.")),
+        ["failed: `ansible-playbook site.yml -t cert` failed"],
+    ),
     "another file was committed": (
         lambda s: (changed(s), edit(s, TEST), s.ran(f"git add \\\n  {TEST}"),
                    s.commits("Test one connection per call"), s.says("Committed.")),
@@ -151,7 +221,7 @@ HISTORIES = {
     "edited back": (
         lambda s: (changed(s), s.says("Done."), s.prompt("it drops idle connections"),
                    edit(s, old=NEW, new=OLD), s.says("The shared session is back.")),
-        ["reverted: edited back", "changed: not verified"],
+        ["reverted: edited back", "answered"],
     ),
     "a commit of another session taken back": (
         lambda s: (s.prompt("Revert the commit abc1234"), s.ran("git revert --no-edit abc1234"),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Fact, Gate, Looked
+from yester.cards.outcomes import error_title
 from yester.cards.results import find_answer, question_title
 from yester.cards.status import ASKS, BROKEN_INTO, BROKEN_OFF, COMMIT_FAILED, UNSTARTED
 from yester.cards.titles import (
@@ -69,6 +70,8 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     """What a turn came to. Only what holds by evidence is completed; what failed, or was taken
     back, says so. Whether there is anything to tell, `has_news` says."""
     turn, status, request = looked.turn, looked.status, looked.request
+    files = turn.edited or (turn.put_back if status.word == "reverted" else ())
+    in_vain = status.word in TAKEN_BACK and not turn.edited
     done = [draft.title for draft in drafts if draft.is_work]
     found = [
         draft.title
@@ -77,7 +80,8 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
         and not (draft.slot == "checked" and status.holds)  # how it failed is not what was done
     ]  # fmt: skip
     did = status.holds and not turn.edited and status.evidence.startswith("`")
-    answers = (did or status.word in ("answered", "open")) and not drafts
+    only_checked = status.word == "answered" and all(one.slot == "checked" for one in drafts)
+    answers = (did or status.word in ("answered", "open")) and (not drafts or only_checked)
     answer, taken = find_answer(looked, gate) if answers else ("", [])
     facts = [fact for draft in drafts for fact in draft.facts] or (taken if answer else [])
     deed = turn.last_deed if status.evidence == UNSTARTED else None
@@ -90,7 +94,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
         answer = f"Merged PR #{merged[1]}"
     told = "" if asks or looked.commit_title else answer
     named = (plan, told, *done, looked.commit_title, *found, wanted, answer)
-    titles = (*named, *(draft.title for draft in drafts))
+    titles = (wanted if in_vain else "", *named, *(draft.title for draft in drafts))
     title = next(filter(None, titles), "")
     undid = status.evidence.startswith("`git revert")
     tells = found or undid or answer not in ("", looked.request_title)
@@ -112,7 +116,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
         "investigated": [_investigated(turn)],
         "learned": [
             *(fact.text for fact in facts if _is_learned(fact.text) and not answers),
-            *(one for one in (*found, answer) if not _is_question(one, request)),
+            *(one for one in (*found, answer) if not (in_vain or _is_question(one, request))),
         ],
         "completed": (done or [title] * bool(did and tells)) if status.holds else [],
         "next_steps": left,
@@ -126,9 +130,9 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
         subtitle=status.text if status.word != "talk" else "answered" if left else "",
         body=_find_cause(looked, title, facts)
         or (_last_words(turn) if cut_off else "")
-        or (_objection(looked) if status.word == "reverted" else ""),
+        or (_why_in_vain(looked) if status.word in TAKEN_BACK else ""),
         sections=_fill_fields(fields), files_read=turn.looked_at[:MOST_FILES],
-        files_modified=turn.edited[:MOST_FILES], tags=_find_checks(turn),
+        files_modified=files[:MOST_FILES], tags=_find_checks(turn),
     )  # fmt: skip
 
 
@@ -273,16 +277,58 @@ def _find_cause(looked: Looked, title: str, facts: Sequence[Fact]) -> str:
     return next((bare_text(one.text) for one in causes if one.source == causes[-1].source), "")
 
 
-def _objection(looked: Looked) -> str:
-    """What the user asked for when work was taken back."""
-    files, by = set(looked.turn.edited), looked.status.evidence.strip("`")
-    for turn in looked.later:
-        runs = by and any(by in step.ran.command for step in turn.steps)
-        if turn.prompt is not None and (runs or not files.isdisjoint(turn.edited)):
-            said = [one.text for one in split_statements(turn.prompt.body[:_OBJECTION])]
-            telling = (one for one in said if count_words(one) > _FEW_WORDS)
-            return cut_clause(next(telling, ""), _LEAD)
-    return ""
+def _why_in_vain(looked: Looked) -> str:
+    """Why work was taken back, or did not come to its end: what its own last message says of it,
+    where it took the work back itself or speaks of what does not work; else what the user said who
+    had it taken back, and what the agent said then."""
+    turn, status = looked.turn, looked.status
+    after = [one for one in looked.later if status.word == "reverted" and _takes_back(one, looked)]
+    if not after and (told := _explanation(turn, aloud=status.word == "failed")):
+        return told
+    if not after:
+        return _last_error(looked)
+    prompt, undone = after[0].prompt, _explanation(after[0], aloud=True)
+    said = split_statements(prompt.body[:_OBJECTION]) if prompt is not None else ()
+    telling = (cut_clause(one.text, _LEAD) for one in said if count_words(one.text) > _FEW_WORDS)
+    return next(telling, "") or undone
+
+
+def _last_error(looked: Looked) -> str:
+    """What the run by which a turn failed says of it, where that is a sentence."""
+    evidence = looked.status.evidence
+    failed = [step for step in looked.turn.steps if step.failing and step.errors]
+    runs = [step for step in failed if f"`{cut_clause(step.main, _CHECK)}`" in evidence]
+    told = (error_title(error.text) for error in runs[-1].errors) if runs else ()
+    return next((one for one in told if count_words(one) > 2), "")
+
+
+def _takes_back(turn: View, looked: Looked) -> bool:
+    by = looked.status.evidence.strip("`")
+    runs = by and any(by in step.ran.command for step in turn.steps)
+    return bool(runs) or not set(looked.turn.edited).isdisjoint(turn.edited)
+
+
+def _explanation(turn: View, aloud: bool) -> str:
+    """What the closing message says of why something was in vain: the sentence that says that it
+    does not work, or names a cause (`aloud`); else the first one that is more than an announcement.
+    Nothing that was a guess."""
+    said = split_statements(turn.closing.body) if turn.closing is not None else ()
+    never = [_pattern(name) for name in ("explained away", "puts back")]
+    told = [
+        one
+        for one in said
+        if one.kind != "heading" and one.text[-1:] in ".!。" and count_words(one.text) > _FEW_WORDS
+        and "guess" not in one.tells and not is_boilerplate(one.text)
+        and not any(pattern.search(one.text) for pattern in never)
+    ]  # fmt: skip
+    loud = [
+        one
+        for one in told
+        if one.tells & {"cause", "failed"} or _pattern("comes from").search(one.text)
+        or ("result" not in one.tells and _pattern("does not work").search(one.text))
+    ]  # fmt: skip
+    chosen = loud or ([] if aloud else told)
+    return bare_text(chosen[0].text) if chosen else ""
 
 
 def _broken_off(turn: View, wanted: str) -> list[str]:

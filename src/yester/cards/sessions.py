@@ -38,7 +38,7 @@ from yester.cards.repeats import (
     read_insight,
     unfold_insight,
 )
-from yester.cards.status import Changes, Committed, judge_turns
+from yester.cards.status import Changes, Committed, judge_turns, narrow_turn
 from yester.cards.titles import title_mender
 from yester.cards.turns import LOOK_BACK, DistilRules, History, View, distilled_items
 from yester.ingest.prepare import prepare_item, shown_texts
@@ -123,7 +123,8 @@ class _Session:
         found = zip(turns, statuses, commits, outcomes, strict=True)
         self.looked = [
             Looked(
-                *one,
+                narrow_turn(one[0], one[1]),
+                *one[1:],
                 subject=changes.find_subject(at, LOOK_BACK),
                 later=turns[at + 1 : at + 1 + LOOK_BACK],
             )

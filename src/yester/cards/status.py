@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from yester.cards.titles import find_request, is_imperative
 from yester.cards.tools import (
     CHECKS,
     Commit,
@@ -31,7 +32,7 @@ from yester.cards.tools import (
     program_name,
     split_command,
 )
-from yester.cards.turns import PLANS, Step, View, inverts_edit
+from yester.cards.turns import LOOK_BACK, PLANS, Step, View, inverts_edit, rewrites_edit
 from yester.model import replace
 from yester.tables import load_pattern
 from yester.text.statements import cut_clause
@@ -47,9 +48,11 @@ BROKEN_OFF = "broken off"
 BROKEN_INTO = "broken into by the next prompt"
 ASKS = "asks the user"
 _EDITED_BACK = "edited back"
+_OVERRULED = "changed again at the next prompts"
 COMMIT_FAILED = "`git commit` failed"
 _ANSWER = 160  # characters of a closing message that says something
 _COMMAND = 60
+_PROMPT = 300  # characters at the beginning of a prompt or an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ class Status:
 
     word: str
     evidence: str = ""
+    undoes: bool = False  # all it did was to put back what earlier turns had changed
 
     @property
     def text(self) -> str:
@@ -86,6 +90,8 @@ class _Edit:
     gone: int = -1
     by: str = ""  # what took it back
     stashed: bool = False
+    undoes: int = -LOOK_BACK - 1  # the earlier turn whose change it puts back
+    rewritten: int = -1  # in which turn something else was put in its place
 
 
 @dataclass(slots=True)
@@ -163,17 +169,25 @@ class Changes:
         made = sorted(held, key=held.count) or [one for one in self.commits if one.turn == turn]
         return made[-1].commit.subject if made and not made[-1].commit.fixes_up else ""
 
+    def acts(self, turn: int) -> bool:
+        """Was something committed in it, or done beside the project's files?"""
+        return turn in self.deeds or any(one.turn == turn for one in self.commits)
+
     def add(self, turn: int, step: Step) -> None:
         for file in step.edited:
             live = (one for one in self.edits if one.gone < 0 and one.file == file)
             undone = next((one for one in live if inverts_edit(one.step, step)), None)
             if undone is not None:
                 undone.gone, undone.by = turn, _EDITED_BACK
+            for one in self._uncommitted():
+                if one.file == file and one.rewritten < 0 and rewrites_edit(one.step, step):
+                    one.rewritten = turn
             for one in self.edits:
                 if one.file == file and one.step.item.body == step.item.body:
                     one.gone = -1  # done once more
-            # What a later turn puts back is a change of that turn, with a status of its own.
             self.edits.append(_Edit(turn, file, step))
+            if undone is not None and undone.turn < turn:
+                self.edits[-1].undoes = undone.turn
 
     def follow_command(self, turn: int, step: Step) -> None:
         if step.ran.refused:
@@ -310,6 +324,14 @@ def _names(path: str, file: str) -> bool:
     return f"/{path.removeprefix('./').rstrip('/')}/" in f"/{file}/"
 
 
+def narrow_turn(turn: View, status: Status) -> View:
+    """A turn as it is told of: without changes that only put back what earlier turns had changed,
+    and with the answer that it gave before it went on with something else."""
+    if status.undoes:
+        return replace(turn, steps=tuple(replace(one, edited=()) for one in turn.steps))
+    return turn
+
+
 def judge_turns(changes: Changes, back: int) -> list[Status]:
     """The status of each turn."""
     own: dict[int, list[_Edit]] = {}
@@ -322,10 +344,8 @@ def _judge(changes: Changes, at: int, edits: Sequence[_Edit], back: int) -> Stat
     turns = changes.turns
     turn, until = turns[at], at + back
     left = [one for one in edits if not at <= one.gone <= until]
-    if turn.edited and (not left or _is_mostly_back(edits, at, until)):
-        return Status("reverted", edits[-1].by if edits and not left else _EDITED_BACK)
-    if left and (later := _given_up(turns, at, left, back)):
-        return Status("reverted", later)
+    if taken_back := _taken_back_by(changes, at, edits, left, back):
+        return Status("reverted", taken_back)
     committed = [one for one in left if at <= one.committed <= until]
     last = at == len(turns) - 1  # what came after it has gone on from there
     broken = _broken_off(turns, at, left, back)
@@ -339,12 +359,19 @@ def _judge(changes: Changes, at: int, edits: Sequence[_Edit], back: int) -> Stat
     if failing is not None and (left or not _commits_after(turn, failing)):
         again = _checked_later(turns, at, left, back) if left else None
         same = again is not None and (again.main == failing.main or bool(again.commits))
-        # What somebody commits later in spite of it has been found good enough.
-        if not same and not (left and all(at < one.committed <= until for one in left)):
+        # What somebody commits later in spite of it has been found good enough; and that it fails
+        # may be the very answer.
+        fine = left and all(at < one.committed <= until for one in left)
+        if not (same or fine or (not left and _is_answer(turn))):
             return Status("failed", _run_text(failing))
         passing = again if same else None  # nothing had to be changed for it
+    refusing = None if passing is not None or committed else _refusing(changes, at, left)
+    if refusing is not None:
+        return Status("failed", _run_text(refusing))
     if left:
-        return _judge_left(changes, at, left, passing, back)
+        judged = _judge_left(changes, at, left, passing, back)
+        undoes = judged.word == "changed" and all(one.undoes >= at - back for one in left)
+        return replace(_said_only(turns, at, None), undoes=True) if undoes else judged
     own = (made for made in changes.commits if made.turn == at)
     if mine := [made for made in own if made.step.ran.status is not None]:
         last_id = [made.named_until(until) for made in mine if made.step is mine[0].step][-1]
@@ -355,6 +382,21 @@ def _judge(changes: Changes, at: int, edits: Sequence[_Edit], back: int) -> Stat
     if _is_commit_refused(turn) and not committed_later:
         return Status("open", COMMIT_FAILED)
     return _said_only(turns, at, passing)
+
+
+def _taken_back_by(
+    changes: Changes, at: int, edits: Sequence[_Edit], left: Sequence[_Edit], back: int
+) -> str:
+    """What took back the changes of a turn; "": they are still there, or there were none."""
+    turn, until = changes.turns[at], at + back
+    if turn.edited and (not left or _is_mostly_back(edits, at, until)):
+        return edits[-1].by if edits and not left else _EDITED_BACK
+    if left and (later := _given_up(changes.turns, at, left, back)):
+        return later
+    if left and not turn.is_stopped and _is_overruled(changes.turns, left, until):
+        return _OVERRULED
+    tried = turn.put_back and not (turn.edited or changes.acts(at))
+    return _EDITED_BACK if tried and not _is_answer(turn) else ""
 
 
 def _judge_left(
@@ -437,6 +479,43 @@ def _is_mostly_back(edits: Sequence[_Edit], at: int, until: int) -> bool:
     return len(back) > 1 and 3 * len(back) >= 2 * len(code)
 
 
+def _is_overruled(turns: Sequence[View], left: Sequence[_Edit], until: int) -> bool:
+    """Was something else put in the place of all that it has changed, by turns that begin with an
+    objection?"""
+    by = {one.rewritten for one in left if not is_prose(one.file)}
+    prompts = [turns[at].prompt for at in by if 0 <= at <= until]
+    objects = load_pattern("statements", "objects")
+    return (
+        bool(by)
+        and len(prompts) == len(by)
+        and all(prompt is not None and objects.search(prompt.body[:_PROMPT]) for prompt in prompts)
+    )
+
+
+def _is_answer(turn: View) -> bool:
+    """Was a question asked, and answered?"""
+    asked, closing = find_request(turn.prompt), turn.closing
+    if closing is None or not closing.body.strip():
+        return False
+    says_so = load_pattern("statements", "yes or no").match(closing.body)
+    return says_so is not None or (asked[-1:] in ("?", "？") and not is_imperative(asked))
+
+
+def _refusing(changes: Changes, at: int, left: Sequence[_Edit]) -> Step | None:
+    """The last command of the turn, if it is no look at anything and has failed, and the closing
+    message says of it that it does not work. Of what it was, its kind need not be known."""
+    turn = changes.turns[at]
+    if turn.closing is None or changes.acts(at) or _is_answer(turn):
+        return None
+    since = turn.steps.index(left[-1].step) if left else 0
+    ran = [one for one in turn.steps[since:] if one.ran.command and one.kind not in ("look", "vcs")]
+    own = [one for one in ran if not one.item.actor]
+    if not own or own[-1].kind in CHECKS or not own[-1].failing:
+        return None
+    said = load_pattern("statements", "does not work").search(turn.closing.body[:_PROMPT])
+    return own[-1] if said else None
+
+
 def _commits_after(turn: View, run: Step) -> bool:
     """Was work of other turns committed in spite of a run that failed?"""
     after = turn.steps[turn.steps.index(run) :]
@@ -475,7 +554,7 @@ def _given_up(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) 
     files = {one.file for one in left}
     for later in turns[at + 1 : at + 1 + back]:
         if touched := files & set(later.edited):
-            typed = later.prompt.body[:300] if later.prompt is not None else ""
+            typed = later.prompt.body[:_PROMPT] if later.prompt is not None else ""
             found = load_pattern("statements", "go back").search(typed)
             most = 2 * len(touched) >= len(files)
             told = cut_clause(found[0], _COMMAND) if found else ""

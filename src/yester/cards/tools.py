@@ -346,6 +346,18 @@ def changed_files(command: str) -> list[str]:
     return [word for word in words if _FILE.fullmatch(word) and not is_prose(word)]
 
 
+def removed_files(command: str) -> tuple[str, ...]:
+    """The files that a shell removes, as they are named."""
+    removes = (_pattern("removes files").match(part) for part in split_command(command))
+    return tuple(word for match in removes if match for word in match["files"].split())
+
+
+def makes_file(item: Item) -> bool:
+    """Does it write a whole file, or put text where none was?"""
+    edits = find_edits(item)
+    return bool(edits) and all(not one.before for one in edits)
+
+
 def find_rename(command: str) -> tuple[str, str]:
     """A file's name before and after a command that gives it another one; ("", "") if none does."""
     for part in split_command(command):

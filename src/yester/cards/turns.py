@@ -67,6 +67,7 @@ class Step:
     printed: tuple[Commit, ...] = ()  # commits that it names with their ids
     pull_request: str = ""  # the number of the one that it has opened
     why_not: str = ""
+    put_back: tuple[str, ...] = ()  # files that it changed, as they were before within its turn
 
     @property
     def failed(self) -> bool:
@@ -107,6 +108,7 @@ class View:
     started: int
     ended: int
     tokens: int  # of everything in it
+    answer: Item | None = None  # what was said before its last deeds and is all that came of it
 
     @property
     def ids(self) -> frozenset[int]:
@@ -118,8 +120,8 @@ class View:
     @property
     def closing(self) -> Item | None:
         """The agent's last word, if it came after its last deed."""
-        if not self.said:
-            return None
+        if not self.said or self.answer is not None:
+            return self.answer
         last = self.said[-1]
         done = self.last_deed.item.epoch if self.last_deed is not None else 0
         return last if last.epoch >= done and last.type != COMMENTARY else None
@@ -138,6 +140,13 @@ class View:
     @property
     def edited(self) -> tuple[str, ...]:
         return unite_paths(file for step in self.steps for file in step.edited)
+
+    @property
+    def put_back(self) -> tuple[str, ...]:
+        """What was changed and is again as it was before; rather what is still there."""
+        files = [file for step in self.steps for file in step.put_back]
+        gone = {word for step in self.steps for word in tools.removed_files(step.ran.command)}
+        return unite_paths([*(one for one in files if one not in gone), *files])
 
     @property
     def looked_at(self) -> tuple[str, ...]:
@@ -211,6 +220,24 @@ def inverts_edit(one: Step, other: Step) -> bool:
     return long and former != now and sorted((new, old) for old, new in former) == now
 
 
+def rewrites_edit(one: Step, other: Step) -> bool:
+    """Does an edit put something else in the place of every line that another one has added?"""
+    if any(call is None or call.cut for call in (one.item.call, other.item.call)):
+        return False
+    now = _replacements(other)
+    added = {
+        line.strip()
+        for old, new in _replacements(one)
+        for line in new.split("\n")
+        if line.strip() and line not in old.split("\n")
+    }
+    return bool(added) and all(
+        any(old and old in line and new not in line for old, new in now)
+        or any(line in old and line not in new for old, new in now)
+        for line in added
+    )
+
+
 def _replacements(step: Step) -> list[tuple[str, str]]:
     """What an edit replaced by what; the text at an item's end has lost its last line breaks."""
     return sorted((trim_text(old), trim_text(new)) for old, new in tools.replaced_texts(step.item))
@@ -228,8 +255,22 @@ def _own_steps(steps: Iterable[Step]) -> Iterator[Step]:
         if former := next((one for one in live if inverts_edit(one, step)), None):
             undone |= {id(former), id(step)}
     for step in steps:
-        counts = id(step) not in undone and (shells_count or not step.ran.command)
-        yield step if counts or not step.edited else replace(step, edited=())
+        removed = () if step.failed else tools.removed_files(step.ran.command)
+        for file in {file for one in edits for file in one.edited if _ends_in(file, removed)}:
+            made = [one for one in edits if one.edited == (file,)]
+            before = all(one.item.epoch <= step.item.epoch for one in made)
+            if made and before and tools.makes_file(made[0].item):
+                undone |= {id(one) for one in (*made, step)}
+    for step in steps:
+        if id(step) in undone:
+            yield replace(step, edited=(), put_back=step.edited)
+        else:
+            counts = shells_count or not step.ran.command
+            yield step if counts or not step.edited else replace(step, edited=())
+
+
+def _ends_in(file: str, paths: Iterable[str]) -> bool:
+    return any(f"/{file}".endswith(f"/{path.removeprefix('./')}") for path in paths)
 
 
 def _make_view(

@@ -146,24 +146,26 @@ def describe_hit(store: Store, hit: Hit, calendar: Calendar, most: int) -> tuple
 def _mark_reverts(cards: Sequence[Item]) -> list[Item]:
     """A commit that a later session has reverted does not hold, nor does work whose lines a later
     turn took out; a plan that another one was told to carry out waits no more."""
-    reverts: dict[str, str] = {}
+    reverts: dict[str, tuple[str, str]] = {}  # commit → the command and why it was run
     begun: dict[str, int] = {}  # the plan that was to be carried out → the newest card
     replaced = {card.supersedes: card.id for card in cards if card.supersedes}
     marked = []
     for card in cards:  # the newest first
         commits = _HASH.findall(card.subtitle.partition("committed ")[2])
-        by = next((run for hash_, run in reverts.items() for one in commits
-                   if hash_.startswith(one) or one.startswith(hash_)), "")  # fmt: skip
+        by, why = next((run for hash_, run in reverts.items() for one in commits
+                        if hash_.startswith(one) or one.startswith(hash_)), ("", ""))  # fmt: skip
         successor = replaced.get(card.id) if card_status(card) in ("done", "changed") else None
         if is_unstarted(card):
             successor = begun.get(card.title)
         if not by and successor:
             card = replace(card, subtitle=f"replaced: by {successor}")
         begun[card.sections.get("request", "")] = card.id
-        marked.append(replace(card, subtitle=f"reverted: {by}") if by else card)
+        taken = replace(card, subtitle=f"reverted: {by}", body=why or card.body)
+        marked.append(taken if by else card)
         for run in _RUN.findall(card.subtitle):
             if run.startswith("`git revert"):
-                reverts |= dict.fromkeys(_HASH.findall(run), run)
+                why = card.body or (card.title if card.files_modified == () else "")
+                reverts |= dict.fromkeys(_HASH.findall(run), (run, why))
     return marked
 
 
