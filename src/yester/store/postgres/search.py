@@ -36,6 +36,9 @@ _POSTINGS = 3_500  # looked at per query: enough for the rarest terms of any que
 _PARTS = 400  # of a list that are looked at for where its newest items lie
 _LISTS = 32  # terms that choose candidates; all of them score
 _NOTHING = "SELECT 0::bigint AS id WHERE false"
+# What has come and gone since lists were written, looked up once however often it is asked for:
+# while others write, it is much.
+_FRESH = ("fresh", "SELECT item, sign, project, terms FROM unfolded")
 
 
 class Passing(NamedTuple):
@@ -176,11 +179,12 @@ class ServerSearch(Connection, SearchRows):
         `held`."""
         hashes = [signed_hash(term_hash(term)) for term in terms]
         within = _within("project", filters.projects)
+        self._db.share(*_FRESH)
         self._db.share(
             "held",
             "SELECT x.term, sum(x.items)::bigint AS items FROM (SELECT term, items FROM posting"
             f" WHERE term = ANY (?::int[]) AND part = 0 AND {within.sql}"
-            " UNION ALL SELECT y.term, u.sign FROM unfolded u CROSS JOIN unnest(u.terms) y(term)"
+            " UNION ALL SELECT y.term, u.sign FROM fresh u CROSS JOIN unnest(u.terms) y(term)"
             f" WHERE y.term = ANY (?::int[]) AND {within.sql}) x GROUP BY x.term",
             hashes, *within.values, hashes, *within.values,
         )  # fmt: skip
@@ -209,7 +213,7 @@ class ServerSearch(Connection, SearchRows):
             " FROM unnest(?::int[], ?::text[], ?::int[]) s(n, text, hash)"
             " WHERE s.n IN (SELECT n FROM lacking)),"
             " beside AS MATERIALIZED (SELECT y.term, sum(u.sign) AS items,"
-            f" sum(u.sign) FILTER (WHERE {within.sql}) AS own FROM unfolded u"
+            f" sum(u.sign) FILTER (WHERE {within.sql}) AS own FROM fresh u"
             " CROSS JOIN unnest(u.terms) y(term)"
             " WHERE y.term IN (SELECT hash FROM name) GROUP BY y.term),"
             " counted AS MATERIALIZED (SELECT p.term, sum(p.items) AS items,"
@@ -230,11 +234,11 @@ class ServerSearch(Connection, SearchRows):
         """The ids of what the words choose, known to other questions as `chosen`, in order."""
         parts, values = [], list[Any]()
         if probe.words and (weighted or probe.must is not None):
-            # Once for all lists, however many parts they have: while others write, it is much.
-            self._db.share("gone", "SELECT u.item FROM unfolded u WHERE u.sign < 0")
+            self._db.share(*_FRESH)
+            self._db.share("gone", "SELECT u.item FROM fresh u WHERE u.sign < 0")
             self._db.share(
                 "beside",
-                "SELECT u.item, u.project, y.term FROM unfolded u CROSS JOIN"
+                "SELECT u.item, u.project, y.term FROM fresh u CROSS JOIN"
                 " unnest(u.terms) y(term) WHERE u.sign > 0 AND y.term = ANY (?::int[])",
                 _hashes_of(weighted),
             )  # fmt: skip
