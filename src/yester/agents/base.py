@@ -20,7 +20,6 @@ from yester.agents.values import (
     Record,
     decode_object,
     digest,
-    exit_status,
     first_line,
     input_fields,
     join_fields,
@@ -421,7 +420,8 @@ class Result(NamedTuple):
 
     def complete_call(self, item: Item) -> Item:
         """A tool call together with this result."""
-        status = exit_status(self.status)
+        told = type(self.status) is int and -(1 << 31) <= self.status < 1 << 32
+        status = self.status if told else None
         body, given = join_output(item.body, self.text), trim_text(item.body)
         call = item.call or ToolCall()
         if given != item.body:

@@ -72,11 +72,6 @@ def input_fields(given: Any) -> dict[str, Any]:
     return {} if given in (None, "") else {"input": given}
 
 
-def exit_status(value: Any) -> int | None:
-    """A program's exit status as a client tells it, if it does."""
-    return value if type(value) is int and -(1 << 31) <= value < 1 << 32 else None
-
-
 # --- texts ---------------------------------------------------------------------------------------
 
 

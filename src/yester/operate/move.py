@@ -13,7 +13,7 @@ from msgspec import Struct
 from yester.files import replace_file
 from yester.memory import Memory
 from yester.model import Filters, Item, Paging
-from yester.recall.recall import Answer, Asked, answer_question
+from yester.recall.recall import Asked, answer_question
 from yester.store import is_server_url, open_store
 from yester.store.contract import Store
 from yester.store.transfer import Progress, leave_store, move_rows
@@ -70,7 +70,10 @@ def _compare_stores(memory: Memory, store: Store, target: Store) -> Compared:
     """Ask both stores what stands in the one."""
     same, questions, difference, example = 0, 0, 0.0, ""
     for asked in _draw_questions(store, memory.now):
-        one, other = (_answer_from(memory, each, asked) for each in (store, target))
+        one, other = (
+            answer_question(each, asked, memory.weights, memory.search_embedder)
+            for each in (store, target)
+        )
         questions += 1
         if [hit.id for hit in one.hits] != [hit.id for hit in other.hits]:
             example = example or asked.query
@@ -84,10 +87,6 @@ def _compare_stores(memory: Memory, store: Store, target: Store) -> Compared:
 def _open_target(memory: Memory, to: str) -> Store:
     target = to if is_server_url(to) else Path(to).expanduser()
     return open_store(target, now=memory.now, home=memory.home if is_server_url(to) else None)
-
-
-def _answer_from(memory: Memory, store: Store, asked: Asked) -> Answer:
-    return answer_question(store, asked, memory.weights, memory.search_embedder)
 
 
 def _draw_questions(store: Store, now: int) -> Iterator[Asked]:

@@ -82,21 +82,18 @@ def split_statements(text: str) -> tuple[Statement, ...]:
     text = text.replace("→", _ARROW)
     for kind, marked in prose_sentences(_CODE_MARK.sub(_CODE, text)):
         sentence = marked.replace(_CODE, "").replace(_ARROW, "→")
-        bare = kind == "heading" and not _count_telling_words(sentence)
+        bare = kind == "heading" and not _telling_words(sentence)
         lead = lead and (kind == "paragraph" or bare)
         above = "" if kind == "heading" else heading
         heading = sentence if kind == "heading" else heading
         code = marked.count(_CODE) // 2
         if kind != "bullet":  # a list below an offer is offered
-            offered = sentence[-1:] in ":?" and _is_offer(sentence)
+            offers = load_pattern("statements", "offers").search(sentence)
+            offered = sentence[-1:] in ":?" and offers is not None
         aside = offered or load_pattern("statements", "aside").match(above) is not None
         aside = aside or load_pattern("statements", "former state").match(sentence) is not None
         found.append(Statement(cut_clause(sentence, LONGEST), kind, above, lead, code, aside))
     return tuple(found)
-
-
-def _is_offer(sentence: str) -> bool:
-    return load_pattern("statements", "offers").search(sentence) is not None
 
 
 # --- what a statement tells ----------------------------------------------------------------------
@@ -149,16 +146,12 @@ def is_generic_heading(text: str) -> bool:
     """A heading that any message could have."""
     if re.match(r"(?:what|how|why|where|when|which)\b", text, re.I) and not _SPECIFIC.search(text):
         return True
-    return _count_telling_words(text) < 2
+    return len(_telling_words(text)) < 2
 
 
 def is_chore(subject: str) -> bool:
     """Is a commit about tests, pages or tools, which go along with what a turn is about?"""
     return load_pattern("statements", "chore").match(subject) is not None
-
-
-def _count_telling_words(text: str) -> int:
-    return len(_telling_words(text))
 
 
 def telling_terms(text: str) -> frozenset[str]:

@@ -36,6 +36,8 @@ _PAIRED = re.compile(
 )
 # Longer runs are encoded data; a reader never types them, and they would fill the index.
 _LONGEST_WORD = 64
+# Hex of a commit or a hash stays whole, since its digit and letter runs mean nothing.
+_DIGEST = re.compile(r"[0-9a-f]{7,64}")
 _RANDOM_PARTS = 8
 _CACHE = 20_000
 
@@ -104,7 +106,7 @@ class _Expansions(BoundedCache[tuple[str, ...]]):
         if low.isalpha() and (word.isupper() or word.islower()):
             return (self._stem(low),) if len(low) <= _LONGEST_WORD else ()
         parts = _PART.findall(word)
-        if len(parts) < 2 or _is_digest(low):
+        if len(parts) < 2 or (_DIGEST.fullmatch(low) and not low.isalpha()):
             return (low,) if len(low) <= _LONGEST_WORD else ()
         terms = tuple(self._stem(p.lower()) for p in parts if len(p) > 1 or p.isdigit())
         if len(low) > _LONGEST_WORD:
@@ -142,15 +144,6 @@ def _fold_accents(word: str) -> str:
     """Accents off, compatibility forms to plain ones; hangul stays composed, as syllables."""
     split = unicodedata.normalize("NFKD", word)
     return unicodedata.normalize("NFC", "".join(c for c in split if not unicodedata.combining(c)))
-
-
-def _is_digest(word: str) -> bool:
-    """Hex of a commit or a hash: whole, since its digit and letter runs mean nothing."""
-    return (
-        7 <= len(word) <= _LONGEST_WORD
-        and not word.strip("0123456789abcdef")
-        and any(c.isdigit() for c in word)
-    )
 
 
 _expansions = _Expansions()
