@@ -33,14 +33,7 @@ H = TypeVar("H", bound="Headed")
 
 # Characters that are sent of a turn (its beginning and its end), a hit, a question; paths.
 MOST_TURN, MOST_HIT, MOST_QUERY, MOST_FILES = 24_000, 2_500, 500, 60
-# The five headings of a digest, and how they are shown.
-HEADINGS: Mapping[str, str] = {
-    "decisions": "Decisions and why",
-    "tried": "Tried, and how it went",
-    "files": "Files",
-    "warnings": "Warnings",
-    "open": "Still open",
-}
+HEADINGS: Mapping[str, str] = load_table("digest")["headings"]
 # What is kept of an answer, in characters and in numbers.
 TITLE, SUBTITLE, FACT, SECTION, LINE = 120, 240, 400, 1_200, 400
 NARRATIVE, FACTS, OBSERVATIONS, LINES = 2_000, 12, 8, 8

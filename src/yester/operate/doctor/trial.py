@@ -13,25 +13,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from yester.agents.hooks import TRIAL
+from yester.tables import load_table
 
 Environ = Mapping[str, str]
 _TRIED_SECONDS = 15.0  # the client waits 10
 
-# What events carry, each some of it: a hook looks at what its event has.
-TRIAL_PAYLOAD: Mapping[str, Any] = {
-    "session_id": TRIAL,
-    "source": "startup",
-    "prompt": "Do the hooks of yester answer?",
-    "tool_name": "Read",
-    "tool_input": {"file_path": "trial.txt"},
-    "tool_response": {"type": "text", "file": {"filePath": "trial.txt", "content": ""}},
-    "tool_use_id": "trial",
-    "trigger": "manual",
-    "agent_id": "trial",
-    "agent_type": "trial",
-    "last_assistant_message": "",
-    "reason": "other",
-}
+TRIAL_PAYLOAD: Mapping[str, Any] = {"session_id": TRIAL, **load_table("agents")["trial"]}
 _VERSION = {"protocolVersion": "2025-06-18", "capabilities": {}}
 _INITIALIZE = {**_VERSION, "clientInfo": {"name": "yester-trial", "version": "1"}}
 
