@@ -27,6 +27,7 @@ from yester.errors import StoreBusy
 from yester.files import read_text, replace_file
 from yester.model import Project, replace
 from yester.project import Projects, find_claim
+from yester.redact import redact
 from yester.store.lock import write_lock
 
 _SECONDS = 2.0  # for git: once for a folder, and a long history is walked to its beginning
@@ -134,7 +135,7 @@ def open_projects(
     def was_apart(path: str) -> bool:
         return any(one.apart for one in folders.read_all() if one.path == path)
 
-    return Projects(config.projects, refuses, config.private, belongs, was_apart)
+    return Projects(config.projects, refuses, config.private, belongs, was_apart, redact)
 
 
 def _same_claim(one: Folder, other: Folder) -> bool:

@@ -44,6 +44,7 @@ class Projects:
     the lines of that table which say so, keys and folders. A repository names its remote itself, so
     that does not make it a private project: where the user has named folders of it, only these and
     their work trees are. Whether a folder is of a repository whose remote it names, `belongs` says.
+    What is kept of a path passes through `clean`: a folder may be called by a secret.
     """
 
     def __init__(
@@ -53,8 +54,10 @@ class Projects:
         private: Iterable[str] = (),
         belongs: Callable[[str, Project], bool] = lambda _cwd, _project: True,
         was_apart: Callable[[str], bool] = lambda _path: False,
+        clean: Callable[[str], str] = str,
     ) -> None:
         self._refuses, self._belongs, self.was_apart = refuses, belongs, was_apart
+        self._clean = clean
         self._names = {key: overrides[key] for key in overrides if key.startswith(_KEYS)}
         paths = [
             (Path.home() / key[2:] if key.startswith("~/") else Path(key), name)
@@ -93,7 +96,9 @@ class Projects:
         folders = self._private.get(found.key)
         if folders and (found.root not in folders or _linked_elsewhere(cwd)):
             found = _own_project(cwd, found)
-        return EXCLUDED if self._is_refused(cwd, found) else found
+        if self._is_refused(cwd, found):
+            return EXCLUDED
+        return Project(*map(self._clean, (found.key, found.name, found.root, found.parent)))
 
     def _find_project(self, cwd: str) -> Project:
         if named := self._named_path(cwd):

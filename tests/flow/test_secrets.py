@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from hashlib import sha256
 
 import pytest
 
 import yester
+from tests.capturing import Told, leave
 from tests.redaction import list_examples
 from yester.redact import load_rules
 
@@ -54,6 +57,46 @@ def test_no_secret_of_a_session_reaches_the_store(run, transcript, home):
     assert left_behind(home) == []
     hits = run("recall", "use it", "-n", "1000", "--raw").out
     assert "[redacted:" in hits
+
+
+def test_no_name_title_or_field_carries_a_secret(run, transcript, home, tmp_path):
+    """A token in each place that is not the text of a message, and what every command says."""
+    tokens: dict[str, str] = {}
+
+    def token(place: str) -> str:
+        return tokens.setdefault(place, "ghp_" + sha256(place.encode()).hexdigest()[:36])
+
+    told = Told(cwd=f"/home/sam/{token('folder of a hook')}")
+    t = transcript(cwd=f"/home/sam/{token('folder')}", branch=f"feature/{token('branch')}")
+    t.user("Why does the checkout fail?")
+    t.result(t.call("Read", file_path=f"/x/{token('file')}.env"), "empty")
+    edit = {"old_string": f"a = '{token('old text')}'", "new_string": f"a = '{token('new text')}'"}
+    t.result(t.call("Edit", file_path="/x/a.py", **edit), "ok")
+    t.result(t.call("Bash", command="x", description=token("description")), token("error"), True)
+    t.result(t.call("WebFetch", url=f"https://x.example/?t={token('address')}", prompt="x"), "ok")
+    t.result(t.call("mcp__a__b", headers={token("name of a field"): [token("field")]}), "ok")
+    t.result(t.call("Task", prompt=token("task"), subagent_type=token("sub-agent")), "done")
+    t.result(t.call(token("name of a tool"), pattern=token("pattern")), "none")
+    t.assistant(f"Fixed the checkout; {token('answer')} was old.")
+    t.other("custom-title", customTitle=token("title"))
+    t.other("summary", summary=token("summary"), leafUuid="x")
+    t.other("user", slug=token("slug"), uuid="u", message={"role": "user", "content": "Go on"})
+    leave(
+        home, told.prompt("Use it", permission_mode=token("mode")),
+        told.tool("Bash", {"command": "x"}, {"stdout": token("output of a hook"), "stderr": ""}),
+        told.failed("x", token("error of a hook")), told.stop(token("end of a turn")),
+    )  # fmt: skip
+    for words in (
+        ("index",), ("worker", "drain"), ("distil", "--backfill"), ("backup",), ("sessions",),
+        ("recall", "checkout"), ("recent",), ("status",), ("doctor",), ("projects",),
+        ("export", "jsonl", str(tmp_path / "all.jsonl")),
+    ):  # fmt: skip
+        done = run(*words)
+        assert not [place for place, one in tokens.items() if one in done.out + done.err], words
+    kept = bytes_of(home) + (tmp_path / "all.jsonl").read_bytes()
+    kept += b"".join(gzip.decompress(path.read_bytes()) for path in home.rglob("*.gz"))
+    assert b"checkout" in kept
+    assert [place for place, one in tokens.items() if one[8:40].encode() in kept.lower()] == []
 
 
 def test_a_secret_across_the_place_where_output_is_cut_leaves_no_half(run, transcript, home):

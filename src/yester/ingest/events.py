@@ -192,7 +192,11 @@ class Events(Struct, dict=True):
             known = self._found.of_session(session.key)
             span = replace(session, started=session.started or told.epoch, ended=told.epoch)
             one.session = self.store.put_session(
-                replace(span, title=redact(session.title, known=known))
+                replace(
+                    span,
+                    title=redact(session.title, known=known),
+                    cwd=redact(session.cwd, known=known),
+                )
             )
 
     def _put_items(self, new: Sequence[_Judged]) -> None:

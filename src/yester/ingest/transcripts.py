@@ -262,7 +262,8 @@ class Ingest(Struct, dict=True):
             reading.noted[session.key] = session
             known = self._known_in(session.key)
             title = "" if session.key in silent else redact(session.title, known=known)
-            clean = replace(session, title=title, branch=redact(session.branch, known=known))
+            branch, cwd = (redact(text, known=known) for text in (session.branch, session.cwd))
+            clean = replace(session, title=title, branch=branch, cwd=cwd)
             self._pending.sessions[session.key, session.agent] = clean
             self._pending.projects[session.project] = self.projects.by_key(session.project)
 
