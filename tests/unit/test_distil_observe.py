@@ -294,6 +294,19 @@ def test_work_of_several_parts_is_named_by_as_many_of_them_as_there_is_room_for(
     assert draft.title == title
 
 
+def test_an_answer_that_tells_nothing_to_be_kept_is_named_by_its_first_sentence():
+    story = Story()
+    story.prompt("the linter of the harbour map does fire a few times")
+    story.reads("cart.py")
+    story.says(
+        "The linter reports 0 issues here. Are you looking at the files that are not staged, or at"
+        " another branch? It mends what it can by itself when it is run, so a second run finds"
+        " nothing of what the first one has found, and says so."
+    )
+    (card,) = (make_card(looked, [], Gate()) for looked in story.looked())
+    assert card.title == "The linter reports 0 issues here"
+
+
 def test_a_title_of_the_reader_keeps_the_marks_that_a_name_begins_with():
     mend = title_mender("why?", "It is gone: `--clean` wipes the cart before it is counted.")
     assert mend("Clean wipes the cart before it is counted") == (

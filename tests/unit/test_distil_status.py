@@ -593,8 +593,20 @@ HISTORIES = {
     ),
     "the user has to try something": (
         lambda s: (s.prompt("why is the banner shown?"), s.reads(CLIENT),
-                   s.says("With --silent nothing is shown. You'd need to run it without it.")),
+                   s.says("With --silent nothing is shown. Can you try it without, please?")),
         ["open: asks the user"],
+    ),
+    "what would show it is explained": (
+        lambda s: (s.prompt("why is no banner shown?"), s.reads(CLIENT),
+                   s.says("With --silent nothing is shown. You'd need to run it without it.")),
+        ["answered"],
+    ),
+    "a review that tried the tests": (
+        lambda s: (s.prompt("review the client"), s.replaces("test_client.py", "== 1", "!= 1"),
+                   s.replaces("test_client.py", "!= 1", "== 1 "),
+                   s.ran("pytest -q", "9 passed in 0.2s"),
+                   s.says("# Review of the whole client\n\nThe pool is never closed.")),
+        ["answered: `pytest -q` 9 passed"],
     ),
     "the user is asked at the end": (
         lambda s: (s.prompt("two builds, one private?"), s.reads(CLIENT),

@@ -15,7 +15,7 @@ from functools import partial
 
 from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Fact, Gate, Looked
 from yester.cards.outcomes import error_title
-from yester.cards.results import find_answer, question_title
+from yester.cards.results import find_answer, name_answer, question_title
 from yester.cards.status import ASKS, BROKEN_INTO, BROKEN_OFF, COMMIT_FAILED, UNSTARTED
 from yester.cards.titles import (
     find_request,
@@ -96,6 +96,8 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     named = (plan, told, *done, looked.commit_title, *found, wanted, answer)
     titles = (wanted if in_vain else "", *named, *(draft.title for draft in drafts))
     title = next(filter(None, titles), "")
+    if title == request_title(request) and status.word == "answered":
+        title = name_answer(looked, gate) or title
     undid = status.evidence.startswith("`git revert")
     tells = found or undid or answer not in ("", looked.request_title)
     left, committed = [plan] if plan else [], status.is_committed

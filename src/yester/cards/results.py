@@ -53,6 +53,7 @@ _FAULTS = frozenset({"cause", "failed"})
 _NO_RESULT = _FAULTS | {"next", "guess"}
 _RECOMMENDED = 3  # times at most, if it is the answer
 _SHARED = 2  # rare words of the request in an answer
+_FIRST = 3  # statements of an answer
 _BELOW = 9  # statements below a heading
 _NAMES = 3  # that a change is called by
 _FEW_WORDS = 5  # without a verb among them only name something
@@ -307,6 +308,15 @@ def find_answer(looked: Looked, gate: Gate) -> tuple[str, list[Fact]]:
     concludes = next(_conclusions(said), None) or _recommendation(said, closing.body)
     title = _answer_title(looked, closing, taken, gate) if taken or concludes else ""
     return (title if len(title) >= _SHORTEST else ""), taken
+
+
+def name_answer(looked: Looked, gate: Gate) -> str:
+    """The first sentence that can stand alone, of an answer that tells nothing to be kept."""
+    closing = looked.turn.closing
+    said = _own_statements(closing, gate)[:_FIRST] if closing is not None else []
+    told = [one for one in said if one.lead and not is_boilerplate(one.text)]
+    found = _first_title([one for one in told if "guess" not in one.tells])
+    return found[0] if found else ""
 
 
 def _answer_title(looked: Looked, closing: Item, taken: Sequence[Fact], gate: Gate) -> str:

@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from yester.cards.titles import find_request, is_imperative
+from yester.cards.titles import find_request, heading_title, is_imperative
 from yester.cards.tools import (
     CHECKS,
     Commit,
@@ -368,6 +368,8 @@ def _judge(changes: Changes, at: int, edits: Sequence[_Edit], back: int) -> Stat
     refusing = None if passing is not None or committed else _refusing(changes, at, left)
     if refusing is not None:
         return Status("failed", _run_text(refusing))
+    if left and not committed and _is_review(turn, left):
+        return _said_only(turns, at, passing)
     if left:
         judged = _judge_left(changes, at, left, passing, back)
         undoes = judged.word == "changed" and all(one.undoes >= at - back for one in left)
@@ -397,6 +399,15 @@ def _taken_back_by(
         return _OVERRULED
     tried = turn.put_back and not (turn.edited or changes.acts(at))
     return _EDITED_BACK if tried and not _is_answer(turn) else ""
+
+
+def _is_review(turn: View, left: Sequence[_Edit]) -> bool:
+    """Did it only try the tests of what it reports on? A client may not tell that it put them
+    back."""
+    tests = load_pattern("tools", "test file")
+    heading = heading_title(turn.closing) if turn.closing is not None else ""
+    reviews = load_pattern("statements", "review").search(heading) is not None
+    return reviews and all(tests.search(one.file) for one in left)
 
 
 def _judge_left(
