@@ -572,9 +572,10 @@ def _has_commit(card: Item) -> bool:
     return evidence.startswith(("committed", "changes after", "later changes"))
 
 
-def _weight(card: Item, files: Set[str]) -> tuple[bool, bool, bool, int]:
+def _weight(card: Item, files: Set[str]) -> tuple[bool, bool, bool, bool, int]:
     """Which turn of a session says most of it: one about these files, a commit that is no chore,
-    any commit, the one that changed most."""
+    any commit, one with a whole title, the one that changed most."""
     committed = ": committed" in card.subtitle
-    about = not files.isdisjoint(card.files_modified)
-    return about, committed and not is_chore(card.title), committed, len(card.files_modified)
+    about, whole = not files.isdisjoint(card.files_modified), card.title[-1:] != "…"
+    telling = committed and not is_chore(card.title)
+    return about, telling, committed, whole, len(card.files_modified)
