@@ -245,7 +245,7 @@ class Changes:
             if told or not found["of"]:
                 merges = part.startswith("gh pr merge")
                 did = f"`{cut_clause(part if merges else part.partition(' -')[0], _COMMAND)}`"
-                did = "`git push`" if did.startswith("`git push") else did
+                did = "`git push`" if found[0].endswith("push") else did
                 known = self.deeds.get(turn, "")
                 better = merges or known in ("", "`git push`")
                 self.deeds[turn] = did if better else known
