@@ -420,7 +420,7 @@ def _recommendation(said: Sequence[Statement], text: str, marked: bool = True) -
 
 def _answers(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
     """What answers a request: behind a label, in bold, in the words of the request; or what is told
-    before the lists of a message and names something, causes first."""
+    before the lists of a message and names something."""
     wanted = telling_terms(looked.request)
     bold = [strip_marks(text) for text in _pattern("bold sentence").findall(closing.body)]
     said = [
@@ -438,9 +438,7 @@ def _answers(looked: Looked, closing: Item, gate: Gate) -> list[Statement]:
             or (one.specific and statement_worth(one) >= (0.0 if one in said[:2] else 1.0))
         ):
             leads.append(one)
-    first = [one for one in leads if one is said[0] and len(wanted & _terms_of(one)) > _SHARED]
-    leads.sort(key=lambda one: "cause" not in one.tells)
-    return [*filter(_is_verdict, said), *first, *stated, *leads]
+    return [*filter(_is_verdict, said), *stated, *leads]
 
 
 def _terms_of(one: Statement) -> frozenset[str]:
