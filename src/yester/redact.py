@@ -95,6 +95,8 @@ def redact(
         found = _find_in(text, raw, folded)
         if _hides_something(raw):
             found = _unite_places(found + _find_hidden(text))
+        if _MARK in raw:
+            found = _spare_marks(text, found)
         found = found or find_named(text) or (known.find(text) if known else [])
         if not found:
             break
@@ -102,6 +104,22 @@ def redact(
         edits = [(start, end, f"[redacted:{name}]") for start, end, name in found]
         text, raw = apply_edits(text, edits, spans), b""
     return text
+
+
+_PLACEHOLDER = re.compile(r"\[redacted:[\w-]{1,60}\]")
+
+
+def _spare_marks(text: str, found: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """What was found, without parts of what has taken the place of a secret: "[redacted:password]"
+    looks like a name, a colon and a password."""
+    marks = [m.span() for m in _PLACEHOLDER.finditer(text)]
+    spared = []
+    for start, end, name in found:
+        start = max([start, *(last for first, last in marks if first < start < last)])
+        end = min([end, *(first for first, last in marks if first < end < last)])
+        if start < end:
+            spared.append((start, end, name))
+    return spared
 
 
 _clean: set[int] = set()
@@ -599,7 +617,7 @@ def _find_around(rule: Rule, raw: bytes, searched: bytes) -> Iterator[tuple[int,
     """What is told beside each word: the next thing after it in its line that may be a secret, the
     last before it where that is nearer or there is none, and passphrases in quotation marks. No
     further than the next word, so that every place is looked at twice."""
-    words = [m.span() for m in rule.compiled.finditer(searched)]
+    words = [m.span() for m in rule.compiled.finditer(searched) if not _is_in_mark(raw, m.start())]
     judge = rule.accepts or judge_chosen
     for (_, before), (start, end), (after, _) in zip(
         [(0, 0), *words], words, [*words[1:], (len(raw), 0)], strict=False
@@ -623,6 +641,12 @@ def _find_around(rule: Rule, raw: bytes, searched: bytes) -> Iterator[tuple[int,
         ):
             yield m.span("secret")
             end = m.end()
+
+
+def _is_in_mark(raw: bytes, at: int) -> bool:
+    """Is this a part of what has taken the place of a secret? Its kind may be "…-password"."""
+    begin = raw.rfind(_MARK, max(at - _BEFORE, 0), at)
+    return begin >= 0 and raw.find(b"]", begin, at) < 0
 
 
 _QUOTED = re.compile(

@@ -261,6 +261,14 @@ def test_what_is_left_was_there_before_and_in_the_same_order(text: str) -> None:
         position = found + len(kept)
 
 
+def test_what_has_taken_the_place_of_a_password_tells_of_no_other() -> None:
+    text = "postgres://app:p@ssw0rd!fake@db/appAKIAFAKE0Q7ZR2XW9LM4"
+    kept = "postgres://app:[redacted:database-url-password]@db/appAKIAFAKE0Q7ZR2XW9LM4"
+    assert redact(text) == kept
+    text = "http -redis-cli -h cache -a fakew0rd ping"
+    assert redact(text) == text.replace("fakew0rd", "[redacted:option-password]")
+
+
 def test_a_value_longer_than_any_limit_goes_as_a_whole() -> None:
     secret = "Fk3q7Zr2Xw9Lm4Tb8Vn1Yc6H" * 400
     for text in (f'token = "{secret}"', f"API_KEY={secret}", f"Authorization: Bearer {secret}"):
