@@ -21,6 +21,7 @@ from yester.cards.titles import (
     find_request,
     heading_title,
     is_imperative,
+    is_telling,
     names_fault,
     request_title,
 )
@@ -56,6 +57,7 @@ _WEIGHTS = {"done": 3, "changed": 2, "failed": 1, "reverted": 1, "open": 1}
 _TODO = 2  # lines of a list of things to do; of more, their number
 _SHARED = 3  # rare words of what is left in what was done later
 _FEW_WORDS = 5
+_ANSWER = 160  # characters of an answer that says something
 _CHECK = 60  # characters of a command
 _OBJECTION = 600  # characters of a prompt; a longer one is pasted
 _LEAD, _CHOICE = 180, 90  # characters of a sentence that another one leans on; of a choice
@@ -98,6 +100,7 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     title = next(filter(None, titles), "")
     if title == request_title(request) and status.word == "answered":
         title = name_answer(looked, gate) or title
+    said_first = _said_first(turn, request, gate) if status.word == "answered" else []
     undid = status.evidence.startswith("`git revert")
     tells = found or undid or answer not in ("", looked.request_title)
     left, committed = [plan] if plan else [], status.is_committed
@@ -112,14 +115,15 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
     if not (said or left):
         said = find_offer(turn, name, committed)
     left += [one for one in said if not _is_overtaken(one, looked.later)]
+    learned = [
+        *(fact.text for fact in facts if _is_learned(fact.text) and not answers),
+        *(one for one in (*found, answer) if not (in_vain or _is_question(one, request))),
+    ]  # fmt: skip
     cut_off = status.word == "open" and status.evidence == BROKEN_OFF and turn.closing is None
     fields = {
         "request": [request],
         "investigated": [_investigated(turn)],
-        "learned": [
-            *(fact.text for fact in facts if _is_learned(fact.text) and not answers),
-            *(one for one in (*found, answer) if not (in_vain or _is_question(one, request))),
-        ],
+        "learned": list(filter(None, learned)) or said_first,
         "completed": (done or [title] * bool(did and tells)) if status.holds else [],
         "next_steps": left,
         "notes": [
@@ -132,7 +136,8 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
         subtitle=status.text if status.word != "talk" else "answered" if left else "",
         body=_find_cause(looked, title, facts)
         or (_last_words(turn) if cut_off else "")
-        or (_why_in_vain(looked) if status.word in TAKEN_BACK else ""),
+        or (said_first[0] if said_first and _leaves_open(title, request) else "")
+        or (_why_in_vain(looked, gate) if status.word in TAKEN_BACK else ""),
         sections=_fill_fields(fields), files_read=turn.looked_at[:MOST_FILES],
         files_modified=files[:MOST_FILES], tags=_find_checks(turn),
     )  # fmt: skip
@@ -226,6 +231,29 @@ def _join_lines(texts: Iterable[str], room: int) -> str:
     return "\n".join(kept)
 
 
+def _leaves_open(title: str, request: str) -> bool:
+    """Does a title say no more than that the answer is yes or no, or only the question itself?"""
+    return title.endswith(("? Yes", "? No")) or _is_question(title, request)
+
+
+def _said_first(turn: View, request: str, gate: Gate) -> list[str]:
+    """The first sentences of an answer that say something, where a question of some words was
+    asked: what it tells where nothing in it stands out."""
+    if turn.closing is None or not is_telling(request):
+        return []
+    if len(turn.closing.body) < _ANSWER and not _pattern("yes or no").match(turn.closing.body):
+        return []
+    said = [
+        one.text
+        for one in split_statements(turn.closing.body)
+        if one.kind == "paragraph" and not one.aside and one.text[-1:] in ".!。"
+        and count_words(one.text) > _FEW_WORDS and "guess" not in one.tells
+        and not is_boilerplate(one.text) and not _pattern("of the agent").search(one.text)
+        and not gate.echoes(one.text, turn.closing)
+    ]  # fmt: skip
+    return said[:2]
+
+
 def _is_learned(text: str) -> bool:
     return bool(find_cues(text) & _LEARNED) and not text.rstrip(" \"')*_").endswith("?")
 
@@ -279,17 +307,17 @@ def _find_cause(looked: Looked, title: str, facts: Sequence[Fact]) -> str:
     return next((bare_text(one.text) for one in causes if one.source == causes[-1].source), "")
 
 
-def _why_in_vain(looked: Looked) -> str:
+def _why_in_vain(looked: Looked, gate: Gate) -> str:
     """Why work was taken back, or did not come to its end: what its own last message says of it,
     where it took the work back itself or speaks of what does not work; else what the user said who
     had it taken back, and what the agent said then."""
     turn, status = looked.turn, looked.status
     after = [one for one in looked.later if status.word == "reverted" and _takes_back(one, looked)]
-    if not after and (told := _explanation(turn, aloud=status.word == "failed")):
+    if not after and (told := _explanation(turn, gate, aloud=status.word == "failed")):
         return told
     if not after:
         return _last_error(looked)
-    prompt, undone = after[0].prompt, _explanation(after[0], aloud=True)
+    prompt, undone = after[0].prompt, _explanation(after[0], gate, aloud=True)
     said = split_statements(prompt.body[:_OBJECTION]) if prompt is not None else ()
     telling = (cut_clause(one.text, _LEAD) for one in said if count_words(one.text) > _FEW_WORDS)
     return next(telling, "") or undone
@@ -310,7 +338,7 @@ def _takes_back(turn: View, looked: Looked) -> bool:
     return bool(runs) or not set(looked.turn.edited).isdisjoint(turn.edited)
 
 
-def _explanation(turn: View, aloud: bool) -> str:
+def _explanation(turn: View, gate: Gate, aloud: bool) -> str:
     """What the closing message says of why something was in vain: the sentence that says that it
     does not work, or names a cause (`aloud`); else the first one that is more than an announcement.
     Nothing that was a guess."""
@@ -322,6 +350,7 @@ def _explanation(turn: View, aloud: bool) -> str:
         if one.kind != "heading" and one.text[-1:] in ".!。" and count_words(one.text) > _FEW_WORDS
         and "guess" not in one.tells and not is_boilerplate(one.text)
         and not any(pattern.search(one.text) for pattern in never)
+        and turn.closing is not None and not gate.echoes(one.text, turn.closing)
     ]  # fmt: skip
     loud = [
         one

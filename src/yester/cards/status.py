@@ -33,7 +33,7 @@ from yester.cards.tools import (
     split_command,
 )
 from yester.cards.turns import LOOK_BACK, PLANS, Step, View, inverts_edit, rewrites_edit
-from yester.model import replace
+from yester.model import Item, replace
 from yester.tables import load_pattern
 from yester.text.statements import cut_clause
 
@@ -51,6 +51,7 @@ _EDITED_BACK = "edited back"
 _OVERRULED = "changed again at the next prompts"
 COMMIT_FAILED = "`git commit` failed"
 _ANSWER = 160  # characters of a closing message that says something
+_EARLY_ANSWER = 500  # … of one that more was done after
 _COMMAND = 60
 _PROMPT = 300  # characters at the beginning of a prompt or an answer
 
@@ -328,8 +329,16 @@ def narrow_turn(turn: View, status: Status) -> View:
     """A turn as it is told of: without changes that only put back what earlier turns had changed,
     and with the answer that it gave before it went on with something else."""
     if status.undoes:
-        return replace(turn, steps=tuple(replace(one, edited=()) for one in turn.steps))
+        turn = replace(turn, steps=tuple(replace(one, edited=()) for one in turn.steps))
+    if status.word == "answered" and turn.closing is None:
+        return replace(turn, answer=_early_answer(turn))
     return turn
+
+
+def _early_answer(turn: View) -> Item | None:
+    """Of a turn without a last word the longest of what was said, if it is no mere announcement."""
+    longest = max(turn.said, key=lambda item: len(item.body), default=None)
+    return longest if longest is not None and len(longest.body) >= _EARLY_ANSWER else None
 
 
 def judge_turns(changes: Changes, back: int) -> list[Status]:
@@ -552,10 +561,11 @@ def _said_only(turns: Sequence[View], at: int, passing: Step | None) -> Status:
     if last and _asks_user(closing[-400:]):
         return Status("open", ASKS)
     looked = any(not step.why_not for step in turn.steps)
-    telling = len(closing) >= _ANSWER or (said and looked)
+    early = None if closing or said else _early_answer(turn)
+    telling = len(closing) >= _ANSWER or (said and looked) or early is not None
     if passing is None and not telling:
         return Status("talk")
-    if _is_broken_into(turns, at):
+    if early is None and _is_broken_into(turns, at):
         return Status("open", BROKEN_INTO)
     return Status("answered", _run_text(passing))
 

@@ -32,11 +32,9 @@ _OF_A_TURN = ("message", "prompt", "observation", "summary")
 _FINDINGS = ("decision", "discovery")
 OPEN_FOR = 21 * DAY
 _WORK = ("done", "changed", "failed", "reverted", "replaced", "open")
+_CAME_TO_AN_END = ("reverted", "failed", "answered")
+_TAKEN_BACK_BY_HAND = ("edited back", "in the next prompts")  # in the words of cards/status.py
 TO_COMMIT = "not committed"  # in the words of cards/cards.py
-_TO_DO = "to do: "  # in the words of cards/cards.py
-# Sessions with something to tell since which work that was begun is still open; and what nothing
-# was done about yet, or stands in a list of things to do.
-_OPEN_SESSIONS, _NEAR_SESSIONS = 6, 2
 _UNSTARTED = "plan not started"  # in the words of cards/status.py
 _BROKEN_INTO = "broken into by the next prompt"  # likewise
 _ASKS = "asks the user"  # likewise
@@ -58,6 +56,11 @@ _CODE = 2
 _TELLING = 0.4  # what a fact is worth at least
 _OF_WORK = re.compile(r":(?:work|found|commit:\w+)\Z")  # observations that tell what came of a turn
 _NOW = re.compile(r"\b(?:now|no longer|instead)\b|\A(?:remov|delet|renam|replac|drop)\w*\b", re.I)
+_UNVERIFIED = re.compile(
+    r"(?:n't|\bnot) (?:\w+ ){0,2}?(?:run|tested|test|tried|verified|checked) (?:anything|it|this"
+    r"|that|them|the (?:tests?|change|code|suite))\b(?! (?:on|with|against|in|for)\b)", re.I
+)  # fmt: skip
+_FILE_WORDS = re.compile(r"[\W_]+")
 _NAMES = re.compile(r"(?<![\w./-])[\w./-]*\w[._/-]\w+|\b[a-z]+[A-Z]\w+|`[^`]+`")
 
 
@@ -174,7 +177,37 @@ def is_work(card: Item) -> bool:
     word = card_status(card)
     if card.subtitle.endswith(_BROKEN_INTO) and not card.files_modified:
         return False  # the next turn has gone on from there
-    return not card.subtitle or word in _WORK or (word == "answered" and bool(card.body))
+    return not card.subtitle or word in _WORK or (word == "answered" and _tells(card))
+
+
+def _tells(card: Item) -> bool:
+    """Does it say why, or answer something? That a check passes again is no answer."""
+    return bool(card.body or (card.subtitle == "answered" and card.sections.get("learned")))
+
+
+def is_worth_telling(card: Item) -> bool:
+    """Can it stand for its session: work that holds, what was tried and why in vain, an answer?"""
+    word = card_status(card)
+    return not word or word in ("done", "changed") or (word in _CAME_TO_AN_END and _tells(card))
+
+
+def drop_undoing(cards: Sequence[Item]) -> list[Item]:
+    """Without the turns that only took back what one of these had tried: that one says it, and
+    why."""
+    tried = [one for one in cards if card_status(one) == "reverted" and one.body]
+    tried = [one for one in tried if one.subtitle.endswith(_TAKEN_BACK_BY_HAND)]
+    undoing: set[int] = set()
+    for one in tried:
+        files = set(one.files_modified)
+        later = (
+            card for card in cards
+            if card.session == one.session and card.epoch > one.epoch
+            and not files.isdisjoint(card.files_modified)
+        )  # fmt: skip
+        after = min(later, key=lambda card: card.epoch, default=None)
+        if after is not None and files.issuperset(after.files_modified):
+            undoing.add(after.id)
+    return [card for card in cards if card.id not in undoing]
 
 
 def is_past(card: Item, cards: Sequence[Item]) -> bool:
@@ -372,11 +405,12 @@ def find_open_ends(cards: Sequence[Item]) -> Iterator[OpenEnd]:
         went_on = card.subtitle.endswith(_BROKEN_INTO)  # the same session has, with something
         whole = whole and not went_on and not is_finished(card, later)
         ends = [] if went_on or card_status(card) == "replaced" else ends
+        if card_status(card) == "changed":  # the status says so
+            ends = [text for text in ends if not _UNVERIFIED.search(text)]
         later.append(card)
-        most = _OPEN_SESSIONS if card.files_modified else _NEAR_SESSIONS
         tries = card.subtitle.endswith(_ASKS) and reason[-1:] not in ("?", "？")
-        if len(sessions) > (1 if tries else most):
-            continue  # others have gone on from there, or the user has tried it
+        if tries and len(sessions) > 1:
+            continue  # the user has tried it
         if whole:
             # Of a turn that was broken off only the request is known, and part of it may be done.
             bare = card.subtitle.endswith(("broken off", _UNSTARTED))
@@ -394,8 +428,6 @@ def find_open_ends(cards: Sequence[Item]) -> Iterator[OpenEnd]:
 
 def _passes(text: str, card: Item, last: bool, sessions: int) -> bool:
     """Is it over with its turn or session, whatever became of it?"""
-    if text.startswith(_TO_DO) and sessions > _NEAR_SESSIONS:
-        return True
     if not last and (not card.files_modified or load_pattern("statements", "passing").search(text)):
         return True
     return sessions > 1 and _SHARED.search(text) is not None
@@ -444,10 +476,20 @@ def _closes(later: Item, text: str, card: Item) -> bool:
         return False
     if _COMMITTED.search(text) and ": committed" in later.subtitle:
         return True
+    files = " ".join(_FILE_WORDS.split(" ".join(later.files_modified)))
     if later.session == card.session and later.files_modified:
-        said = " ".join((later.title, *(name.rsplit("/", 1)[-1] for name in later.files_modified)))
-        return len(telling_terms(text) & telling_terms(said)) >= _SHARED_TERMS
-    return _speaks_of(later, text)
+        return len(telling_terms(text) & telling_terms(f"{later.title} {files}")) >= _SHARED_TERMS
+    return _speaks_of(later, text) or _does(later, text, files)
+
+
+def _does(later: Item, text: str, files: str) -> bool:
+    """Does a later turn name most of what was left, in its title, its prompt or its files?"""
+    for name in ("undone", "filler"):
+        text = load_pattern("statements", name).sub("", text)
+    wanted = telling_terms(text)
+    said = telling_terms(f"{later.title} {later.sections.get('request', '')} {files}")
+    shared = wanted & said
+    return len(shared) >= _SHARED_TERMS and len(shared) >= _SAME * len(wanted)
 
 
 def _speaks_of(card: Item, text: str) -> bool:

@@ -33,12 +33,15 @@ from yester.context.cards import (
     add_details,
     drop_doubles,
     drop_overtaken,
+    drop_undoing,
     find_card,
     find_checks,
     find_open_ends,
+    is_finished,
     is_passing,
     is_past,
     is_work,
+    is_worth_telling,
     read_cards,
     read_facts,
 )
@@ -201,7 +204,8 @@ def at_start(
     _add_last(block, project, [c for c in own if c.session != here.session], exchange)
     best = _best_turns(block, [*cards, *_loose(store, project, cards)])
     if not again:
-        before = filter(_is_finished, _put_branch_first(block, project, best))
+        told = filter(card_status, _put_branch_first(block, project, best))
+        before = sorted(told, key=lambda card: card_status(card) == "answered")  # rather work
         heading = "Before that" if block.turns else "Earlier sessions"
         lines = _card_lines(block, before, _DETAILS // 4, dated=True)
         block.add_lines(heading, "before", lines, _BEFORE)
@@ -527,9 +531,12 @@ def _best_turns(block: _Block, cards: Iterable[Item]) -> list[Item]:
     files = frozenset(signals.changed if signals is not None else ())
     told = {session for session, _ in block.turns if session}
     by_session: dict[str, list[Item]] = {}
-    for card in drop_doubles(sorted(cards, key=lambda one: -one.epoch)):
-        worth_telling = card.kind != "summary" or not card.subtitle or _is_finished(card)
-        if worth_telling and not (card.session in told or block.is_told(card)):
+    cards = sorted(cards, key=lambda one: -one.epoch)
+    for card in drop_undoing(drop_doubles(cards)):
+        telling = card.kind != "summary" or is_worth_telling(card)
+        if telling and card_status(card) == "failed":
+            telling = not is_finished(card, [one for one in cards if one.epoch > card.epoch])
+        if telling and not (card.session in told or block.is_told(card)):
             by_session.setdefault(card.session or f"item {card.id}", []).append(card)
     best = [max(own, key=lambda card: _weight(card, files)) for own in by_session.values()]
     return sorted(best, key=lambda card: files.isdisjoint(card.files_modified))
@@ -572,10 +579,10 @@ def _has_commit(card: Item) -> bool:
     return evidence.startswith(("committed", "changes after", "later changes"))
 
 
-def _weight(card: Item, files: Set[str]) -> tuple[bool, bool, bool, bool, int]:
+def _weight(card: Item, files: Set[str]) -> tuple[bool, bool, bool, bool, bool, int]:
     """Which turn of a session says most of it: one about these files, a commit that is no chore,
-    any commit, one with a whole title, the one that changed most."""
+    any commit, what holds, one with a whole title, the one that changed most."""
     committed = ": committed" in card.subtitle
     about, whole = not files.isdisjoint(card.files_modified), card.title[-1:] != "…"
-    telling = committed and not is_chore(card.title)
-    return about, telling, committed, whole, len(card.files_modified)
+    named, finished = committed and not is_chore(card.title), _is_finished(card)
+    return about, named, committed, finished, whole, len(card.files_modified)

@@ -44,7 +44,7 @@ def context_command(
 ) -> Output:  # fmt: skip
     """Show what an agent would be given at a session's start or for PROMPT; it is not recorded as
     given. Where yester is switched off that is nothing, and it says why."""
-    text, folder = " ".join(prompt), cwd or Path.cwd()
+    text, folder = " ".join(prompt), (cwd or Path.cwd()).absolute()
     value: dict[str, Any] = {"text": "", "shown": [], "left": [], "note": ESTIMATE_NOTE}
     if off := _explain_off(app, str(folder.resolve())):
         return Output(value | {"off": off}, (), f"An agent is given nothing here: {off}")
