@@ -25,7 +25,7 @@ def kept_of(home, *prompts, kinds=("rule",)):
     """(status, text) of all rules when each was typed in a session and on a day of its own."""
     store = open_store(with_store(home / str(len(list(home.iterdir())))), now=1)
     for day, text in enumerate(prompts):
-        story = Story(f"{day:08}-0000-4000-8000-000000000000", clock=FIRST + day * DAY)
+        story = Story(f"{day}0000000-0000-4000-8000-000000000000", clock=FIRST + day * DAY)
         story.prompt(text.strip())
         story.says("Understood.")
         story.store(store)
@@ -70,3 +70,36 @@ def test_what_is_taken_back_in_plain_words_is_ended_and_nothing_else(tmp_path, o
     said = one["said"].removeprefix("Decision: ").rstrip(".").casefold()
     holds = {text.rstrip(".").casefold() for status, text in found if status == "active"}
     assert (said in holds) is not one["ends"], found
+
+
+@pytest.mark.requirement("DIS-14")
+@pytest.mark.parametrize(
+    ("later", "stays"), [("Scratch that.", False), ("never mind", False), ("Rename the quay", True)]
+)
+def test_what_names_nothing_takes_back_the_rule_said_just_before(memory, later, stays):
+    story = Story()
+    story.prompt("Always use bun for scripts.")
+    story.says("Understood.")
+    story.prompt(later)
+    story.says("Done.")
+    story.store(memory.store)
+    distilled(memory.store, now=story.clock)
+    assert bool(memory.store.select(Filters(types=("rule",)))) is stays
+
+
+@pytest.mark.requirement("DIS-14")
+@each(
+    ("said", "later"),
+    [
+        (
+            "Never use floats for fares, use cents.",
+            "Scratch that about cents. Always use Decimal with scale 4 for fares.",
+        ),
+        ("Always use yarn for everything.", "We're on pnpm now, yarn is history. Always use pnpm."),
+        ("Toujours utiliser yarn.", "Oublie yarn, toujours utiliser pnpm."),
+    ],
+)
+def test_what_replaces_a_rule_holds_as_the_old_one_did(tmp_path, said, later):
+    (status, text), *others = sorted(kept_of(tmp_path, said, later))
+    assert (status, text[-12:]) == ("active", later[-12:])
+    assert "active" not in [status for status, _ in others]

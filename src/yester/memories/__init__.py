@@ -11,6 +11,7 @@
     utterances.py    what of a prompt the user wrote, and what of it is said for good: rules,
                      decisions, what takes them back (tables/utterances.toml)
     typed.py rules.py    typed rules kept, proposed and ended; which rules apply
+    frames.py        do two rules answer the same question differently
     chains.py        does a newer text take back an older one, and the chains that come of it
 
 What a face calls, all with a store first and an `Author` who does it:

@@ -13,6 +13,7 @@ from typing import Any
 
 from yester.agents.values import relative_path
 from yester.memories.chains import find_contradiction, name_terms, overlap, parse_claims
+from yester.memories.frames import answer_differently
 from yester.memories.memory import GLOBAL
 from yester.model import SCOPES, Filters, Item, Memo, Paging, Project
 from yester.store.contract import Store
@@ -27,7 +28,8 @@ def rules_compete(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         return overlap(name_terms(one["subject"]), name_terms(other["subject"])) >= _SAME
     mine, theirs = parse_claims(one["rule"]), parse_claims(other["rule"])
     opposed = find_contradiction(mine, theirs) or find_contradiction(theirs, mine)
-    return bool(opposed) or overlap(mine.terms, theirs.terms) >= _SAME
+    alike = bool(opposed) or overlap(mine.terms, theirs.terms) >= _SAME
+    return alike or answer_differently(one["rule"], other["rule"])
 
 
 def rules_agree(one: str, other: str) -> bool:

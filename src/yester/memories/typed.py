@@ -23,7 +23,7 @@ from yester.memories.memory import GLOBAL, Author, read_history, shorten_reason
 from yester.memories.remember import Draft, remember
 from yester.memories.rules import list_rules, rules_agree, rules_compete
 from yester.memories.utterances import Utterance, find_utterances, takes_back, weakens_safety
-from yester.model import STATUSES, Feedback, Filters, Item, Memo, Session, replace
+from yester.model import STATUSES, Feedback, Filters, Item, Memo, Paging, Session, replace
 from yester.project import bare_project
 from yester.recall.recall import Asked, recall_hits
 from yester.store.contract import Store
@@ -225,9 +225,30 @@ class _TypedRules:
 
     def _take_back(self, said: Iterable[Utterance], prompt: Item) -> None:
         for one in said:
-            if one.kind == "withdrawal" and one.sure:
+            if one.kind != "withdrawal" or not one.sure:
+                continue
+            if one.ends == "newest":
+                self._end_newest(one, said, prompt)
+            else:
                 self._end_rule(one, prompt)
                 self._end_decision(one, prompt)
+
+    def _end_newest(self, one: Utterance, said: Iterable[Utterance], prompt: Item) -> None:
+        """Where nothing is named, the rule said just before is meant: in the same prompt, or else
+        in the one before it."""
+        by = self._author(prompt, "taken back", one.text)
+        before = Filters(session=prompt.session, kinds=("prompt",), until=prompt.epoch - 1)
+        typed = (item for item in self._store.select(before, Paging(5)) if not item.actor)
+        here = {rule.text for rule in said if rule.kind == "rule" and rule.span < one.span}
+        last = next(typed, None)
+        meant = [
+            memo
+            for memo in list_rules(self._store, self._places, ("active", "proposed"))
+            if (memo.item.epoch == prompt.epoch and memo.content["rule"] in here)
+            or (not here and last is not None and memo.item.epoch == last.epoch)
+        ]
+        if meant and not any(self._was_done(memo, by) for memo in meant):
+            change_status(self._store, max(memo.item.id for memo in meant), "retire", by)
 
     def _end_rule(self, one: Utterance, prompt: Item) -> None:
         """Retire the one rule that a prompt takes back; where several can be meant, none. One that

@@ -25,7 +25,12 @@ from functools import cache, partial
 
 from msgspec import Struct
 
-from yester.memories.chains import cut_reason, find_contradiction, name_terms, parse_claims
+from yester.memories.chains import (
+    cut_reason,
+    find_contradiction,
+    parse_claims,
+    subject_terms,
+)
 from yester.model import replace
 from yester.tables import Row, load_pattern, load_rows, load_table
 from yester.text.sentences import sentence_spans
@@ -42,6 +47,9 @@ _pattern = partial(load_pattern, "utterances")
 LONGEST_RULE = 240  # characters of a rule
 _LONGEST = {"rule": 600, "decision": 320, "withdrawal": 300}  # characters of a sentence
 _FEWEST_WORDS = 2
+# Share of the words of a rule by which it is meant where it is not called one, and of those said.
+_MOST, _NAMED = 0.5, 0.6
+_BESIDE = ("most", "demand", "ban")  # the sentence may say a rule, too
 _LONG_PROMPT = 600  # characters; who writes more, pastes
 _WORD = re.compile(r"[\u3040-\u9fff]|\w+")  # a character is a word where none are written apart
 _PART = re.compile(r"[,;]\s+(?:and |but |so )?|\s[–—-]\s|\.\s")
@@ -59,6 +67,7 @@ class Utterance(Struct, frozen=True):
     scope: str = ""  # of a rule: global, project
     label: str = ""  # of a decision: what of the text only says that it is one
     about: str = ""  # of a withdrawal: words of what it ends; "": what it contradicts
+    ends: str = ""  # of a withdrawal: which rules with most of these words, or "newest"
     own: bool = True  # no other paragraph may be, or speak of, somebody else's text
 
 
@@ -98,9 +107,23 @@ def is_only_ruling(prompt: str) -> bool:
 
 def takes_back(withdrawal: Utterance, text: str) -> bool:
     """Can it mean this rule or decision?"""
+    if withdrawal.ends == "newest":
+        return False  # which one that is the order of the prompts tells
     if withdrawal.about:
-        about = name_terms(withdrawal.about)
-        return bool(about) and about <= name_terms(text)
+        about, ruled = subject_terms(withdrawal.about), subject_terms(text)
+        ban = _pattern("negated").search(text) is not None
+        if withdrawal.ends and ban is not (withdrawal.ends == "ban"):
+            return False
+        if all(map(str.isascii, about)):  # named within words of another script
+            ruled = frozenset(filter(str.isascii, ruled))
+        shared = len(about & ruled)
+        if withdrawal.ends:
+            enough = shared / max(len(ruled), 1)
+            named = shared >= _NAMED * len(about)
+            return named and (enough > _MOST or (enough == _MOST and withdrawal.ends != "most"))
+        # Where words are not written apart, some are cut across their borders.
+        least = len(about) if withdrawal.about.isascii() else _NAMED * len(about)
+        return bool(about) and shared >= least
     return bool(find_contradiction(parse_claims(text), parse_claims(withdrawal.text)))
 
 
@@ -122,11 +145,14 @@ def _judge_sentence(prompt: str, sentence: Sentence) -> Iterator[Utterance]:
     span = sentence.start, sentence.end
     said = " ".join(prompt[slice(*span)].split())
     withdrawals = list(_find_withdrawals(text))
-    for row, about in withdrawals:
-        yield Utterance("withdrawal", said, row, span, sure=True, about=about)
-    if any(about for _, about in withdrawals):
+    for row, about, ends in withdrawals:
+        yield Utterance("withdrawal", said, row, span, sure=True, about=about, ends=ends)
+    if any(about and ends not in _BESIDE for _, about, ends in withdrawals):
         return
-    if rule := _find_rule(prompt, sentence.start, text):
+    rule = _find_rule(prompt, sentence.start, text)
+    if rule is None and withdrawals and (at := text.find(", ") + 2) > 1:
+        rule = _find_rule(prompt, sentence.start + at, text[at:])  # "forget yarn, always use npm"
+    if rule:
         yield rule
     elif len(said) <= _LONGEST["decision"] and (row := _find_decision(text)):
         label = _match_label(said)
@@ -204,15 +230,16 @@ def _match_label(text: str) -> str:
     return match[0] if match else ""
 
 
-def _find_withdrawals(text: str) -> Iterator[tuple[str, str]]:
-    """(the row, what it is about)"""
+def _find_withdrawals(text: str) -> Iterator[tuple[str, str, str]]:
+    """(the row, what it is about, which rules it ends)"""
     if len(text) > _LONGEST["withdrawal"] or MASK in text or _is_vetoed("withdrawal", text):
         return
-    for part in _PART.split(text):
+    parts = _PART.split(text)
+    for at, part in enumerate([*parts, text] if len(parts) > 1 else parts):
         for row, pattern in _load_rows("withdrawals"):
-            if match := pattern.match(part):
-                what = (text for name, text in match.groupdict().items() if name != "core")
-                yield row.name, next(filter(None, what), "").strip(" .!")
+            if (match := pattern.match(part)) and (at < len(parts) or row.name == "named alone"):
+                what = (text for name, text in match.groupdict().items() if name != "core" and text)
+                yield row.name, " ".join(what).strip(" .!"), row.values.get("ends", "")
                 break
 
 
