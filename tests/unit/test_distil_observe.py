@@ -791,6 +791,20 @@ def test_an_error_that_stayed_is_a_warning():
 
 
 @pytest.mark.requirement("DIS-09")
+def test_an_error_that_stayed_is_told_as_the_last_run_said_it():
+    story = Story()
+    story.prompt("make the tide table exact")
+    for file, off in (("tides.py", 31), ("moon.py", 29)):
+        story.fails("pytest -q", f"E   AssertionError: the tide is {off} minutes late\n1 failed")
+        story.edits(file)
+    story.fails("pytest -q", "E   AssertionError: the tide is 12 minutes late\n1 failed")
+    draft = by_slot(story.drafted())["stuck"]
+    assert "12 minutes" in draft.title
+    assert "12 minutes" in draft.facts[0].text
+    assert all(occurs(fact, story) for fact in draft.facts)
+
+
+@pytest.mark.requirement("DIS-09")
 def test_a_command_that_does_not_work_here_is_kept_once_for_the_project():
     story = Story()
     story.prompt("run the tests")

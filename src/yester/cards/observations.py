@@ -390,7 +390,7 @@ def _trouble(looked: Looked, gate: Gate) -> Iterator[Draft]:
             concepts=("problem-solution", "gotcha"), tags=(WARNING,) if one.tries else (),
         )  # fmt: skip
     for one in found.stuck[:1]:
-        title = shorten_title(f"Still failing: {error_title(one.error.text)}")
+        title = shorten_title(f"Still failing: {error_title((one.shown or one.error).text)}")
         body = "It was still there when the session ended or went on to something else."
         yield _error(turn, "stuck", title, body, one, gate)
     yield from map(_substitute, found.instead[:2])
@@ -410,7 +410,8 @@ def _error_facts(turn: View, one: Outcome, gate: Gate) -> tuple[Fact, ...]:
     since, until = one.failing.item.epoch, one.last.item.epoch
     during = [item for item in turn.said if since <= item.epoch <= until]
     said = [fact for item in during for fact in gate.findings(item, 1.6)]
-    return (_error_fact(one.error, one.failing), *choose_facts(said, most=3, room=600))
+    first = _error_fact(one.shown, one.last) if one.shown else _error_fact(one.error, one.failing)
+    return (first, *choose_facts(said, most=3, room=600))
 
 
 def _error_fact(error: Error, step: Step) -> Fact:

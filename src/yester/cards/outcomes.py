@@ -35,6 +35,7 @@ class Outcome:
     edits: tuple[Step, ...] = ()  # after which it was gone
     commands: tuple[Step, ...] = ()
     tries: tuple[Step, ...] = ()  # after which it was still there
+    shown: Error | None = None  # as the last run said it, where it was still there
     attempts: int = 1
 
     @property
@@ -92,13 +93,14 @@ class _Runs:
 
     def follow_errors(self) -> None:
         open_: dict[str, tuple[Error, list[int]]] = {}  # fingerprint → the runs that showed it
+        said: dict[str, Error] = {}  # fingerprint → as it was said last
         for place, step in enumerate(self.steps):
             if not step.checks:
                 continue
             shown = {e.fingerprint: e for e in step.errors} if step.failing else {}
             for mark, (error, seen) in list(open_.items()):
                 if self._is_far(seen[-1], place):
-                    self._give_up(error, seen)
+                    self._give_up(error, seen, said[mark])
                 elif mark in shown or not covers_run(step, self.steps[seen[-1]], not shown):
                     continue
                 else:
@@ -107,11 +109,12 @@ class _Runs:
             for mark, error in shown.items():
                 # The one that was seen last stands last, however early it was seen first.
                 first, seen = open_.pop(mark, (error, []))
-                open_[mark] = first, [*seen, place]
+                open_[mark], said[mark] = (first, [*seen, place]), error
                 if len(open_) > _OPEN:
-                    self._give_up(*open_.pop(next(iter(open_))))
-        for error, seen in open_.values():
-            self._give_up(error, seen)
+                    oldest = next(iter(open_))
+                    self._give_up(*open_.pop(oldest), said[oldest])
+        for mark, (error, seen) in open_.items():
+            self._give_up(error, seen, said[mark])
 
     def _is_far(self, place: int, later: int) -> bool:
         return self.turns[later] - self.turns[place] > self.back
@@ -127,9 +130,9 @@ class _Runs:
             one = replace(self._sum_up(error, seen, place), edits=edits, commands=commands)
             self.found[self.turns[place]].ended.append(one)
 
-    def _give_up(self, error: Error, seen: Sequence[int]) -> None:
+    def _give_up(self, error: Error, seen: Sequence[int], shown: Error) -> None:
         """Several changes, and it was still there when it was last looked for."""
-        one = self._sum_up(error, seen, seen[-1])
+        one = replace(self._sum_up(error, seen, seen[-1]), shown=shown)
         if one.attempts > 1 and any(step.edited for step in one.tries):
             self.found[self.turns[seen[-1]]].stuck.append(one)
 
