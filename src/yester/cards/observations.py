@@ -135,7 +135,8 @@ def _decisions(looked: Looked, gate: Gate) -> Iterator[Draft]:
         slot = f"chosen:{number + 1}" if number else "chosen"
         facts = [Fact(Statement(one.text), prompt.id)]
         title = request_title(rest) or as_title(rest)
-        yield replace(_decision(looked, slot, title, prompt.epoch, 2.6, facts), subtitle="")
+        draft = _decision(looked, slot, title, prompt.epoch, 2.6, facts)
+        yield replace(draft, subtitle="", body=rest)  # whole, with its reason
 
 
 def _decision(

@@ -112,6 +112,9 @@ class Page:
         self.shown.append(Shown(item, score, estimate_tokens(line), reason))
         return True
 
+    def says(self, text: str) -> bool:
+        return any(text in line for line in self._lines)
+
     def finish_page(self) -> Context:
         text = self._fence_lines(self._lines) if self._lines else ""
         return Context(text, tuple(self.shown), tuple(self.left))

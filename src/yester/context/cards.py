@@ -80,7 +80,20 @@ def read_cards(store: Store, filters: Filters) -> list[Item]:
     found = store.select(replace(filters, kinds=("summary",)), Paging(MOST_CARDS))
     turns = {item.session for item in found if item.type == "turn"}
     cards = (item for item in found if item.type == "turn" or item.session not in turns)
-    return _mark_reverts([item for item in cards if item.sections])
+    return _drop_overruled(store, filters, _mark_reverts([one for one in cards if one.sections]))
+
+
+def _drop_overruled(store: Store, filters: Filters, cards: list[Item]) -> list[Item]:
+    """Without the reason of what was decided otherwise since."""
+    decided = replace(filters, kinds=("observation",), types=("decision",), since=None)
+    over = store.select(decided, Paging(MOST_CARDS, statuses=("superseded",)))
+    said = {(one.session, one.prompt_number): f"{one.title} {one.body}" for one in over}
+    return [
+        replace(card, body="")
+        if card.body and card.body in said.get((card.session, card.prompt_number), "")
+        else card
+        for card in cards
+    ]
 
 
 def read_status(store: Store, card: Item) -> Item:

@@ -55,6 +55,7 @@ from yester.context.lines import (
     one_line,
     origin_text,
     quote_text,
+    replace_quotes,
     short_name,
     stale_text,
 )
@@ -99,6 +100,7 @@ _FINE = re.compile(r"\b(?:works|done|fine|good|perfect|passt)\b|没问题", re.I
 _IN_FOLDER = re.compile(r"\bcd \S+ && ")
 _NOT_COMMITTED = re.compile(r"changes after (\w+) not committed(?:, `git commit` failed)?")
 _ASKED_FOR = ("fetched", "opened", "useful")  # what came of an item
+_CHOSEN = re.compile(r":(?:answers|chosen(?::\d)?)\Z")
 _KEPT = ("decision", "constraint", "preference", "runbook", "tech_debt")
 
 
@@ -458,7 +460,10 @@ def _decided_lines(block: _Block, project: Filters) -> Iterator[_Line]:
         replace(project, kinds=("observation",), types=("decision",)), Paging(4 * _DECIDED)
     )
     for item in (*kept, *found):
-        if not block.is_told(item):
+        # What the user chose is told though its turn is: the card may say only what came of it.
+        chosen = _CHOSEN.search(item.ref) and item.session != block.own
+        said = block.page.says(replace_quotes(one_line(item.body or item.title, _WHY)))
+        if not block.is_told(item) or (chosen and item.id not in block.told and not said):
             text = join_title(item.title, one_line(item.body, _WHY))
             yield _Line(block.dated_line(item, text), item.id, item)
 

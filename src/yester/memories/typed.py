@@ -116,6 +116,7 @@ class _TypedRules:
         for place, rule in enumerate(one for one in said if one.kind == "rule"):
             draft = Draft(
                 rule.text, "rule", scope=rule.scope, source=_SOURCE,
+                content={"rule": rule.text, "reason": ""},  # as typed, with its reason
                 ref=f"rule:{prompt.ref}:{place}", session=prompt.session, agent=prompt.agent,
                 epoch=prompt.epoch,
             )  # fmt: skip

@@ -49,6 +49,8 @@ _LONGEST = {"rule": 600, "decision": 320, "withdrawal": 300}  # characters of a 
 _FEWEST_WORDS = 2
 # Share of the words of a rule by which it is meant where it is not called one, and of those said.
 _MOST, _NAMED = 0.5, 0.6
+# What stands with its reason is decided for this project, unless it is said for ever.
+_REASONED, _ALWAYS = "choice with its reason", "always, never"
 _BESIDE = ("most", "demand", "ban")  # the sentence may say a rule, too
 _LONG_PROMPT = 600  # characters; who writes more, pastes
 _WORD = re.compile(r"[\u3040-\u9fff]|\w+")  # a character is a word where none are written apart
@@ -152,12 +154,13 @@ def _judge_sentence(prompt: str, sentence: Sentence) -> Iterator[Utterance]:
     rule = _find_rule(prompt, sentence.start, text)
     if rule is None and withdrawals and (at := text.find(", ") + 2) > 1:
         rule = _find_rule(prompt, sentence.start + at, text[at:])  # "forget yarn, always use npm"
-    if rule:
+    decided = _find_decision(text) if len(said) <= _LONGEST["decision"] else ""
+    if rule and (decided != _REASONED or rule.row == _ALWAYS):
         yield rule
-    elif len(said) <= _LONGEST["decision"] and (row := _find_decision(text)):
+    elif decided:
         label = _match_label(said)
-        if len(said[len(label) :].split()) >= _FEWEST_WORDS:
-            yield Utterance("decision", said, row, span, label=label)
+        if len(_WORD.findall(said[len(label) :])) >= _FEWEST_WORDS:
+            yield Utterance("decision", said, decided, span, label=label)
 
 
 def _is_vetoed(kind: str, text: str) -> bool:
