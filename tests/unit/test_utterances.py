@@ -90,6 +90,19 @@ def test_the_label_of_a_decision_is_told_from_what_is_decided():
         "the reviewer said \"always run the linter\" and left",
         "I think we should never mock the database",
         "remember to push when you're done",
+        "from now on the tide total is wrong",
+        "users must never see each other's berths, right now they do",
+        "the tide service returns null, always",
+        "make the quay list always visible",
+        "let it always retry three times",
+        "Never seen that tide before.",
+        "das Log ist immer noch leer",
+        "Die Liste soll immer sortiert sein",
+        "siempre me sale el mismo error",
+        "le test échoue toujours",
+        "总是报同一个错误",
+        "以后再说吧",
+        "必ず落ちるテストがあります",
     ],
 )  # fmt: skip
 def test_one_task_a_question_a_quote_and_a_complaint_are_no_rules(prompt):
@@ -110,6 +123,26 @@ def test_what_somebody_else_wrote_is_nothing(around):
 def test_what_is_asked_supposed_or_quoted_is_not_decided(around):
     said = [text.rstrip(".") for kind, row in ROWS if kind == "decision" for text in row.examples]
     assert [text for text in said if find_kind(around.format(text), "decision")] == []
+
+
+@each(
+    "prompt",
+    [
+        "I restarted the tide job because it hung",
+        "add a null check because the quay list can be empty",
+        "revert it because it broke the login",
+        "we lost the berths because nobody had a backup",
+        "commit this so I can pull it",
+        "maybe we should use SQLite because it is simpler",
+        "der Test ist rot, weil der Port belegt ist",
+        "el test falla porque falta la tabla",
+        "ça plante parce que le port est pris",
+        "因为网络问题测试失败了，重跑一下",
+        "エラーが出るので直してください",
+    ],
+)
+def test_a_cause_a_task_and_a_guess_are_no_decisions(prompt):
+    assert find_kind(prompt, "decision") == []
 
 
 # --- sure, or only proposed ----------------------------------------------------------------------

@@ -135,8 +135,10 @@ def _decisions(looked: Looked, gate: Gate) -> Iterator[Draft]:
         slot = f"chosen:{number + 1}" if number else "chosen"
         facts = [Fact(Statement(one.text), prompt.id)]
         title = request_title(rest) or as_title(rest)
+        # Whole, with its reason, as its title begins.
+        at = max(rest.casefold().find(title.rstrip("….").casefold()), 0)
         draft = _decision(looked, slot, title, prompt.epoch, 2.6, facts)
-        yield replace(draft, subtitle="", body=rest)  # whole, with its reason
+        yield replace(draft, subtitle="", body=title[:1] + rest[at + 1 :])
 
 
 def _decision(
