@@ -24,7 +24,7 @@ from yester.text.statements import (
     telling_terms,
     title_words,
 )
-from yester.text.terms import text_terms
+from yester.text.terms import STOP, text_terms
 
 MOST_CARDS = 120  # newest ones that are looked at
 _TURNS = 200  # of a session
@@ -500,7 +500,9 @@ def _does(later: Item, text: str, files: str) -> bool:
     for name in ("undone", "filler"):
         text = load_pattern("statements", name).sub("", text)
     wanted = telling_terms(text)
-    said = telling_terms(f"{later.title} {later.sections.get('request', '')} {files}")
+    if len(wanted) <= _SHARED_TERMS:  # of few words "test" counts, too
+        wanted = _terms_of(text) - STOP
+    said = _terms_of(f"{later.title} {later.sections.get('request', '')} {files}")
     shared = wanted & said
     return len(shared) >= _SHARED_TERMS and len(shared) >= _SAME * len(wanted)
 
