@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from yester.memories.chains import name_terms
+from yester.memories.chains import cut_reason, name_terms
 from yester.tables import load_pattern, load_rows, load_table
 
 _TOP = 4  # words of a value; a longer one is a sentence, and is not compared
@@ -48,7 +48,8 @@ def answer_differently(one: str, other: str) -> bool:
 @lru_cache(500)
 def read_frame(rule: str) -> Frame | None:
     words = " ".join(load_pattern("utterances", "permanence").sub(" ", f" {rule} ").split())
-    text = " ".join(_same().get(word, word) for word in _split(words.strip(" .!,:。")))
+    head = cut_reason(words.strip(" .!,:。")).partition(",")[0]  # what follows says why, or more
+    text = " ".join(_same().get(word, word) for word in _split(head))
     if load_pattern("utterances", "negated").search(text):
         return None
     for row in load_rows("utterances", "frames"):
