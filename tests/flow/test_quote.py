@@ -78,7 +78,7 @@ def store_raw(memory: OpenMemory, *texts: str) -> list[int]:
         Item(
             f"{number}{kind}", kind, SHOP.key, f"s{number}", agent="claude-code", role=role,
             prompt_number=1, epoch=(NOW - 86_400 * (number + 1)) * 1000, title=text, type=text,
-            tool=text, body=f"{WORD} {text}", origin="user" if role else "agent",
+            tool=text, body=f"{WORD} till_{number}.py {text}", origin="user" if role else "agent",
             files_modified=("till.py",),
         )
         for number, text in enumerate(texts)
@@ -98,7 +98,7 @@ def contexts(memory: OpenMemory, text: str) -> Iterator[tuple[str, str]]:
     here = Here(SHOP, "new", NOW * 1000, UTC, Signals("fix", "0" * 40, ("till.py",)))
     requests = (
         ContextRequest(), ContextRequest(source="compact"), ContextRequest("SubagentStart"),
-        ContextRequest("UserPromptSubmit", prompt=f"{WORD} {text}"),
+        ContextRequest("UserPromptSubmit", prompt=f"{WORD} till_0.py {text}"),
         ContextRequest("PreToolUse", file="till.py"),
     )  # fmt: skip
     for request in requests:
