@@ -587,6 +587,18 @@ def test_the_last_exchange_is_told_where_the_setting_asks_for_it(memory, tmp_pat
     assert "now the retries" in text
 
 
+def test_a_folder_may_be_named_from_here_or_as_on_another_system(run, tmp_path, transcript):
+    (tmp_path / "shop").mkdir()
+    said = ("remember", "Use bun for the build", "--type", "decision")
+    assert run(*said, cwd=tmp_path / "shop").code == 0
+    assert "bun" in run("context", "--cwd", "shop", cwd=tmp_path).out
+    foreign = transcript(cwd=r"D:\depot")
+    foreign.user("Why are the cranes booked twice on Mondays?")
+    foreign.assistant("Because the rota is imported twice, once for each berth.")
+    assert run("index", str(foreign.path), "--no-vectors").code == 0
+    assert "imported twice" in run("context", "--cwd", r"D:\depot", cwd=tmp_path).out
+
+
 # --- switched off ------------------------------------------------------------------------------
 
 

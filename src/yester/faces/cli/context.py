@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import click
@@ -44,7 +44,9 @@ def context_command(
 ) -> Output:  # fmt: skip
     """Show what an agent would be given at a session's start or for PROMPT; it is not recorded as
     given. Where yester is switched off that is nothing, and it says why."""
-    text, folder = " ".join(prompt), (cwd or Path.cwd()).absolute()
+    text, folder = " ".join(prompt), cwd or Path.cwd()
+    if not PureWindowsPath(folder).is_absolute():  # a session of another machine is told by its own
+        folder = folder.absolute()
     value: dict[str, Any] = {"text": "", "shown": [], "left": [], "note": ESTIMATE_NOTE}
     if off := _explain_off(app, str(folder.resolve())):
         return Output(value | {"off": off}, (), f"An agent is given nothing here: {off}")
