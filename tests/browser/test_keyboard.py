@@ -77,6 +77,7 @@ def test_finding_reading_and_tidying_up_need_no_mouse(viewer):
 
     press(page, "g", "s")
     heading(page, "Sessions")
+    expect(page.get_by_role("link", name="Lanterns")).to_be_visible()
     press(page, "j")
     expect(focused).to_have_text("Lanterns")
     press(page, "Enter")
