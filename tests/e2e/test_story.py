@@ -152,6 +152,7 @@ Last session (today TIME, 3 prompts, branch main)
 - ID done: “Betaal een bedrag terug” (client.py, committed HASH; `python -m pytest -q test_client.py` 2 passed)
 Before that
 - ID done: “Try payment calls three times” (client.py, committed HASH; `python -m pytest -q test_client.py` 2 passed, today)
+Checks here: `python -m pytest -q test_client.py`
 8 turns are recorded. More: `yester recall "words"`.
 </yester-memory>
 <yester-memory about="what fits the prompt">
