@@ -58,6 +58,8 @@ def test_what_work_leaves_open_is_heard(closing, left):
         "The slip waits for the gauge before it is cut. Tried with three gauges.",
         'The slip says "not available yet" where a berth has no gauge. Covered by a test.',
         "The tides are printed. Shall I add the moon phases?",
+        "The tides are printed. You may want to run the linter, which should be updated some day.",
+        "The tides are printed. The slip shows the deferred sailings too.",
         "The tides are printed. 0 failed, 43 passed.",
         "The tides are printed.\n\n- Fixed the two tests that could not reach the gauge",
         "The tides are printed.\n\n- Table (line 8): Added a warning that tides may not be tested",

@@ -137,14 +137,13 @@ def _find_loose(said: Sequence[Statement]) -> frozenset[int]:
 
 
 def _has_loose_end(one: Statement) -> bool:
-    """Not in what was done, how it was before, what is quoted or explained away."""
+    """Not in what was done, how it was before, what is quoted, offered or explained away."""
     text = _QUOTED.sub("", one.text)
     parts = (text, text.partition(": ")[2])
     if one.kind == "bullet" and any("result" in find_cues(part) for part in parts):
         return False
-    if _NOT_RUN.search(text):
-        return False
-    if _FORMER.match(text) or _QUESTION.search(text) or _pattern("explained away").search(text):
+    never = (_NOT_RUN, _QUESTION, _pattern("explained away"), _pattern("offers more"))
+    if _FORMER.match(text) or any(pattern.search(text) for pattern in never):
         return False
     return any(row.pattern.search(text) for row in load_rows("statements", "unfinished"))
 

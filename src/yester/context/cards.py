@@ -102,10 +102,14 @@ def read_status(store: Store, card: Item) -> Item:
     return next((one for one in read_cards(store, since) if one.id == card.id), card)
 
 
-def find_card(store: Store, hit: Hit | Item) -> Item | None:
-    """The card of the turn that a hit is of."""
+def find_card(store: Store, hit: Hit | Item, known: Iterable[Item] = ()) -> Item | None:
+    """The card of the turn that a hit is of; among those that are `known` it is not asked for."""
     if hit.kind not in _OF_A_TURN or not hit.session or not hit.prompt_number:
         return None
+    turn = ("turn", hit.session, hit.prompt_number)
+    for card in known:
+        if (card.type, card.session, card.prompt_number) == turn:
+            return card
     filters = Filters(session=hit.session, agent=hit.agent, kinds=("summary",), source=DISTILLED)
     cards = store.select(filters, Paging(_TURNS))
     cards = [item for item in cards if item.type == "turn"] or cards

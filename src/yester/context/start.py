@@ -505,7 +505,7 @@ def _lines_at_hand(block: _Block, signals: Signals) -> Iterator[_Line]:
     for hit in hits:
         if block.is_told(hit) or loads_itself(here.client, hit.ref):
             continue
-        card = find_card(block.store, hit)
+        card = find_card(block.store, hit, block.cards)
         if card is not None:
             line = _detailed_line(block, card, _NOTE, dated=True) + stale_text(hit)
             yield _Line(line, card.id, hit, hit.score)
