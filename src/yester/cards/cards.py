@@ -25,14 +25,7 @@ from yester.cards.titles import (
     names_fault,
     request_title,
 )
-from yester.cards.tools import (
-    CHECKS,
-    command_kind,
-    file_name,
-    file_names,
-    main_part,
-    split_command,
-)
+from yester.cards.tools import file_name, file_names, split_command
 from yester.cards.turns import PLANS, View
 from yester.cards.unfinished import find_offer, find_unfinished
 from yester.model import Item, replace
@@ -152,9 +145,8 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Item:
 
 def _find_checks(turn: View) -> tuple[str, ...]:
     """The tests, lints and builds that passed when the turn last ran them."""
-    last = {main_part(step.typed): step for step in turn.steps if step.checks}
-    passed = [run for run, step in last.items() if step.passed and command_kind(run) in CHECKS]
-    return tuple(f"`{run}`" for run in passed if len(run) <= _CHECK)
+    last = {step.main: step for step in turn.steps if step.checks}
+    return tuple(f"`{run}`" for run, step in last.items() if step.passed and len(run) <= _CHECK)
 
 
 def _is_overtaken(left: str, later: Sequence[View]) -> bool:
