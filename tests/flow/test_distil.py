@@ -830,3 +830,15 @@ def test_a_card_keeps_its_id_when_the_transcript_names_its_prompt(store):
     after = {item.id: item.ref for item in made(store)}
     assert after.keys() == before.keys()
     assert after != before
+
+
+def test_a_check_is_called_by_what_checks_not_by_the_folder_it_is_run_in(memory):
+    story = Story()
+    story.prompt("Let the crane report its load")
+    story.edits("crane/load.go")
+    story.ran('cd /home/sam/depot\necho "=== test ==="\ngo test ./...', "ok  \tdepot/crane\t0.1s")
+    story.says("The crane reports its load.")
+    story.store(memory.store)
+    distilled(memory.store)
+    [card] = made(memory.store, "summary")
+    assert card.tags == ("`go test ./...`",)
