@@ -29,7 +29,9 @@ from yester.cards.tools import (
     file_name,
     is_missing_tool,
     is_prose,
+    makes_file,
     program_name,
+    removed_files,
     split_command,
 )
 from yester.cards.turns import LOOK_BACK, PLANS, Step, View, inverts_edit, rewrites_edit
@@ -135,6 +137,7 @@ class Changes:
     edits: list[_Edit] = field(default_factory=list)
     commits: list[_Made] = field(default_factory=list)
     deeds: dict[int, str] = field(default_factory=dict)  # turn → what it did beside its files
+    removed: dict[int, list[str]] = field(default_factory=dict)  # by a shell, in each turn
     staged: set[str] = field(default_factory=set)  # what the turn has added to the index
 
     def follow(self) -> Changes:
@@ -180,6 +183,7 @@ class Changes:
             undone = next((one for one in live if inverts_edit(one.step, step)), None)
             if undone is not None:
                 undone.gone, undone.by = turn, _EDITED_BACK
+                self._remove_files(turn)
             for one in self._uncommitted():
                 if one.file == file and one.rewritten < 0 and rewrites_edit(one.step, step):
                     one.rewritten = turn
@@ -195,6 +199,9 @@ class Changes:
             return
         parts = split_command(step.ran.command)
         self._note_deeds(turn, step, parts)
+        if not step.ran.failed:
+            self.removed.setdefault(turn, []).extend(removed_files(step.ran.command))
+            self._remove_files(turn)
         if step.ran.failed:  # what was put away first stays away: it was not brought back
             parts = parts[:1] if len(parts) > 1 and parts[0].startswith("git stash") else []
         kept = any(_pattern("keeps commits").match(part) for part in parts)
@@ -215,6 +222,17 @@ class Changes:
                 if found[1] == "revert":
                     self.deeds.setdefault(turn, by)
         self._follow_commits(turn, step)
+
+    def _remove_files(self, turn: int) -> None:
+        """What a turn made and never committed is taken back with its file, where this one has put
+        back an edit of it, too. A file that is only removed may have been there for a while."""
+        paths = self.removed.get(turn, ())
+        back = {one.turn for one in self.edits if (one.gone, one.by) == (turn, _EDITED_BACK)}
+        for one in self._uncommitted() if paths and back else ():
+            first = next(other for other in self.edits if other.file == one.file)
+            named = any(_names(path, one.file) for path in paths)
+            if named and one.turn in back - {turn} and makes_file(first.step.item):
+                one.gone, one.by = turn, _EDITED_BACK
 
     def _follow_commits(self, turn: int, step: Step) -> None:
         self._rename(turn, step)
